@@ -143,6 +143,7 @@ ELSEWHERE = {
     "draw.play.Recorder": "test_hooks_go_in_spite_of_interrupts: its hooks are RemovableHandles",
     "nn.parallel.join.Join": "what it leaves is set in a finally; the processes of an interrupted job all end",
     "onnx.modes.select_model_mode_for_export": "what it leaves is set in a finally: modes of the program's own modules",
+    "onnx.reports.Records": "writes a file when it is left, switches nothing",
     "serialization.files.readable": "opens a file, which closes itself",
     "serialization.files.writable": "test_interrupted_files.py",
     "vision.tv_tensors.set_return_type": "switches when it is made, also without a with; leaving it is one assignment",

@@ -187,7 +187,7 @@ def test_masks_and_functions(text):
 
 REFUSED = {
     "FractionalMaxPool2d(2, 3)": ((IMAGES,), "fractional_max_pool"),
-    "Embedding(6, 3, max_norm=1.0)": ((TOKENS,), "unique_parts"),
+    "Embedding(6, 3, max_norm=1.0)": ((TOKENS,), "unique"),
 }
 
 

@@ -28,6 +28,7 @@ from .graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
+from .names import result_name, step_name
 from .operations import operation, sym_size
 from .recording import Call, Positions, Recording, Ref
 from .running import OUTPUT, Runner
@@ -274,13 +275,22 @@ class Tracer:
                 self.graph.erase_node(node)
 
     def _write_call(self, call: Call, arguments: Any) -> None:
-        node = self.graph.call_function(operation(call.name), arguments)
-        if not call.several and call.results[0] is not None:
-            self._enter(call.results[0], node)
+        add, rank = self.graph.call_function, self._rank(call)
+        if not call.several:
+            node = add(operation(call.name), arguments, name=step_name(call.name, rank))
+            if call.results[0] is not None:
+                self._enter(call.results[0], node)
             return
+        names = [result_name(call.name, rank, place) for place in range(len(call.results))]
+        node = add(operation(call.name), arguments, name=call.name if any(names) else step_name(call.name, rank))
         for place, number in enumerate(call.results):
             if number is not None:
-                self._enter(number, self.graph.call_function(operator.getitem, (node, place)))
+                self._enter(number, add(operator.getitem, (node, place), name=names[place]))
+
+    def _rank(self, call: Call) -> int:
+        """The number of dimensions of the first operand."""
+        first = next((each for each in call.arguments if isinstance(each, Ref)), None)
+        return 0 if first is None else len(self.example.shapes[first.number])
 
     def _write_output(self, outputs: list[Any]) -> None:
         self.graph.output(tuple(outputs))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import hinted
+from ..export.names import step_name
 from .errors import UnsupportedOperatorError
 
 INT64 = np.dtype(np.int64)
@@ -163,7 +164,7 @@ class Builder:
             options: attributes; those that are None are left away.
         """
         if since > self.opset:
-            raise UnsupportedOperatorError(f"aten::{self.step_name}", self.opset, since)
+            raise self.unsupported(None, since)
         given = [value for value in inputs if value is not None]
         dtypes = dtype if isinstance(dtype, tuple) else (dtype or given[0].dtype,) * outputs
         base = self.step.name if self.step is not None else op.lower()
@@ -183,9 +184,9 @@ class Builder:
         """The name of the operation that is being translated."""
         return getattr(self.step.target, "__name__", str(self.step.target)) if self.step is not None else "?"
 
-    def unsupported(self, why: str) -> UnsupportedOperatorError:
-        """The error where ONNX cannot say the operation at hand of these arguments."""
-        return UnsupportedOperatorError(f"aten::{self.step_name}", self.opset, None, why)
+    def unsupported(self, why: str | None, since: int | None = None) -> UnsupportedOperatorError:
+        """The error where ONNX cannot say the operation at hand, or not of these arguments, or not before a version."""
+        return UnsupportedOperatorError(f"aten::{step_name(self.step_name, 0)}", self.opset, since, why)
 
     # ------------------------------------------------------------ constants
 

@@ -99,14 +99,15 @@ def shapes_of_axes(model: Any, args: Any, kwargs: Any, axes: Any, input_names: A
 
 
 def program_of(
-    model: Any, args: Any, kwargs: Any, shapes: Any, axes: Any, names: Any, mode: TrainingMode, say: Any, tell: bool
+    model: Any, args: Any, kwargs: Any, shapes: Any, axes: Any, names: Any, mode: TrainingMode | None, say: Any
 ) -> tuple[ExportedProgram, dict[str, str]]:
     """The program that a model is, and the names of its sizes that are no identifiers.
 
     Args:
         names: ``input_names`` and ``output_names``.
-        tell: warn of what PyTorch warns of.
+        mode: the mode that a module is exported in; None leaves it in its own, and warns where that is training.
     """
+    tell = mode is None
     if isinstance(model, ExportedProgram):
         return model, {}
     if tell and isinstance(model, Module) and model.training:
@@ -126,4 +127,4 @@ def program_of(
             )
         shapes = shapes_of_axes(model, args, kwargs, axes, *names)
     shapes, renamed = dims_of(shapes)
-    return capture(model, args, kwargs, shapes, mode, say), renamed
+    return capture(model, args, kwargs, shapes, TrainingMode.PRESERVE if mode is None else mode, say), renamed

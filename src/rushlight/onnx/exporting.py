@@ -58,7 +58,8 @@ def export(
 ) -> Any:
     """Export a model to ONNX (PyTorch's ``torch.onnx.export``). Needs the package onnx.
 
-    The model is recorded by `torch.export.export`, whatever ``dynamo`` is, and each operation translated.
+    The model is recorded by `torch.export.export`, whatever ``dynamo`` is, and each operation translated. Gives an
+    `ONNXProgram`; None where ``dynamo`` is False and ``model`` a module.
 
     Args:
         model: a module, or a program of `torch.export.export`.
@@ -73,18 +74,13 @@ def export(
         dynamic_shapes: which sizes may change, as `torch.export.export` takes them; names (str) may stand for Dims.
         dynamic_axes: the same by names of inputs: ``{"x": {0: "batch"}}`` or ``{"x": [0]}``.
         custom_translation_table: functions by operation that translate it: they get the builder and the arguments.
-        report: write what came of the export into a Markdown file in ``artifacts_dir``.
-        dump_exported_program: save the program that `torch.export.export` gave there.
+        report, dump_exported_program: write what came of the export as Markdown, and the exported program, to ``artifacts_dir``.
         verify: run the model in ONNX Runtime and compare it with the module; a warning where they differ.
-        export_params: write the tensors into the file.
-        keep_initializers_as_inputs: name the tensors among the inputs of the model in the file, too.
+        export_params, keep_initializers_as_inputs: write the tensors into the file; name them among its inputs, too.
         training: the mode that the module is exported in, where ``dynamo`` is False.
         optimize, operator_export_type, do_constant_folding, custom_opsets, export_modules_as_functions, autograd_inlining: without
             effect; what can be folded is left to the runtime, so that tensors keep their names.
         profile: refused.
-
-    Returns:
-        An `ONNXProgram`; None where ``dynamo`` is False and ``model`` a module.
 
     Raises:
         UnsupportedOperatorError: ONNX cannot say an operation, which it names.
@@ -98,40 +94,26 @@ def export(
         export_modules_as_functions,
         autograd_inlining,
     )
-    if profile:
-        raise NotImplementedError(hinted("profile=True is not supported", "call export within torch.profiler.profile"))
-    _check_translations(custom_translation_table)
+    _check(profile, custom_translation_table)
     old = not dynamo and not isinstance(model, ExportedProgram)
     if old:
         _tell_of_the_old_way(dynamic_shapes)
     args, kwargs = call_of(args, kwargs)
     say = _say if verbose is not False and not old else _say_nothing
-    mode = training if old else TrainingMode.PRESERVE
-    records, program, proto, failure = Records(artifacts_dir), None, None, None
-    try:
-        names = input_names, output_names
-        program, renamed = program_of(model, args, kwargs, dynamic_shapes, dynamic_axes, names, mode, say, tell=not old)
+    names, mode = (input_names, output_names), training if old else None
+    with Records(artifacts_dir, report, say) as records:
+        program, renamed = program_of(model, args, kwargs, dynamic_shapes, dynamic_axes, names, mode, say)
+        records.program = program
         if dump_exported_program:
-            say(f"[torch.onnx] Exported program has been saved to '{records.keep_program(program)}'.")
-        opset = DEFAULT_OPSET if opset_version is None else opset_version
-        say("[torch.onnx] Translate the graph into ONNX...")
-        proto = _model(program, opset, custom_translation_table, input_names, output_names)
-        say("[torch.onnx] Translate the graph into ONNX... ✅")
+            records.keep_program()
+        proto = records.model = _model(program, opset_version, custom_translation_table, *names, say)
         onnx_package().checker.check_model(proto)
-    except Exception as error:
-        failure = error
-        raise
-    finally:
-        if report:
-            text = None if proto is None else onnx_package().printer.to_text(proto)
-            say(f"[torch.onnx] Export report has been saved to '{records.report(program, text, failure)}'.")
     found = ONNXProgram(proto, program)
     found.rename_axes(renamed)
     if verify:
         _verify(found, args, kwargs)
     if f is not None:
-        as_inputs = keep_initializers_as_inputs or (old and not export_params)
-        _save(found, f, export_params, as_inputs, external_data and not old, tell=not old)
+        _save(found, f, export_params, keep_initializers_as_inputs, external_data, old)
     return None if old else found
 
 
@@ -143,7 +125,10 @@ def _say_nothing(line: str) -> None:
     """What is done is told to nobody."""
 
 
-def _check_translations(table: Mapping[Any, Any] | None) -> None:
+def _check(profile: bool, table: Mapping[Any, Any] | None) -> None:
+    """Refuse options that cannot be followed."""
+    if profile:
+        raise NotImplementedError(hinted("profile=True is not supported", "call export within torch.profiler.profile"))
     if any(isinstance(function, Sequence) for function in (table or {}).values()):
         raise TypeError("The value in custom_translation_table should be a single callable, not a sequence")
 
@@ -161,10 +146,12 @@ def _tell_of_the_old_way(dynamic_shapes: Any) -> None:
         raise ValueError("The exporter only supports dynamic shapes through parameter dynamic_axes when dynamo=False.")
 
 
-def _save(program: ONNXProgram, f: Any, tensors: bool, as_inputs: bool, external: bool, tell: bool) -> None:
-    """Write a program into a file, or, as programs of old do, into memory."""
+def _save(program: ONNXProgram, f: Any, tensors: bool, as_inputs: bool, external: bool, old: bool) -> None:
+    """Write a program into a file, or, as programs of old do, into memory; the old way has one file, and tensors as inputs at least."""
+    as_inputs = as_inputs or (old and not tensors)
+    external = external and not old
     if isinstance(f, io.BytesIO):
-        if tell:
+        if not old:
             warnings.warn(
                 "Saving ONNX model to a BytesIO object is deprecated. Please use a file path instead.",
                 DeprecationWarning,
@@ -174,8 +161,12 @@ def _save(program: ONNXProgram, f: Any, tensors: bool, as_inputs: bool, external
     program.save(f, include_initializers=tensors, keep_initializers_as_inputs=as_inputs, external_data=external)
 
 
-def _model(program: ExportedProgram, opset: int, custom: Any, input_names: Any, output_names: Any) -> Any:
+def _model(
+    program: ExportedProgram, opset: int | None, custom: Any, input_names: Any, output_names: Any, say: Any
+) -> Any:
     """The ONNX model of a program."""
+    say("[torch.onnx] Translate the graph into ONNX...")
+    opset = DEFAULT_OPSET if opset is None else opset
     table = {getattr(key, "__name__", key): function for key, function in (custom or {}).items()}
     version = opset if _OLDEST <= opset <= _NEWEST else _OLDEST
     translator = Translator(program, version, table)
@@ -188,6 +179,7 @@ def _model(program: ExportedProgram, opset: int, custom: Any, input_names: Any, 
         rename(graph.node, names)
         for each in (*graph.input, *graph.output):
             each.name = names.get(each.name, each.name)
+    say("[torch.onnx] Translate the graph into ONNX... ✅")
     found = make_model(graph, version, ("rushlight", __version__))
     return found if opset == version else _converted(found, version, opset)
 

@@ -13,7 +13,7 @@ from ..export.operations import Operation, sym_size
 from ..fx.node import map_arg
 from ..ops import table
 from .builder import INT64, LARGEST, Builder, Value, onnx_package, tensor_info
-from .errors import OnnxExporterError, UnsupportedOperatorError
+from .errors import OnnxExporterError
 from .translations import TRANSLATIONS
 from .translations.elementwise import translate
 from .translations.registry import dtype_of
@@ -115,11 +115,9 @@ class Translator:
         rules = [table[each] for table in (self.custom, TRANSLATIONS) for each in names if each in table]
         rule = rules[0] if rules else translate(node.target.op.name)
         if rule is None:
-            raise UnsupportedOperatorError(
-                f"aten::{name}",
-                self.builder.opset,
-                None,
-                "ONNX has no counterpart, or none is known here: custom_translation_table takes one",
+            raise self.builder.unsupported(
+                "ONNX has no counterpart, or none is known here: custom_translation_table takes one for "
+                f"torch.export.operations.{name}"
             )
         arguments = [map_arg(value, self._read) for value in node.args]
         for place, argument in enumerate(node.target.schema.arguments):
@@ -130,12 +128,8 @@ class Translator:
     def _keep(self, node: Any, found: Any) -> None:
         """Let a value stand for a node, and know what the node tells of it."""
         if found is None:
-            raise UnsupportedOperatorError(
-                f"aten::{node.args[0].target.__name__}",
-                self.builder.opset,
-                None,
-                f"its result {node.args[1]} has no counterpart",
-            )
+            self.builder.step = node.args[0]
+            raise self.builder.unsupported(f"its result {node.args[1]} has no counterpart")
         shape, sizes = tuple(node.meta["val"].shape), node.meta["sizes"]
         self.values[node] = Value(self.builder, found.name, found.dtype, shape, sizes)
         if node.target is operator.getitem and node.args[0].target.op.kind == table.VIEW:
