@@ -107,7 +107,7 @@ class MaskedTensor(Tensor):
             vars(Tensor)["grad"].__set__(self, value._masked_data if isinstance(value, MaskedTensor) else value)
 
     @property
-    def data(self) -> MaskedTensor:
+    def data(self) -> MaskedTensor:  # type: ignore[override]
         """`detach`."""
         return self.detach()
 

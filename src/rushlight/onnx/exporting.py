@@ -105,7 +105,7 @@ def export(
         program, renamed = program_of(model, args, kwargs, dynamic_shapes, dynamic_axes, names, mode, say)
         records.program = program
         if dump_exported_program:
-            records.keep_program()
+            records.keep(program)
         proto = records.model = _model(program, opset_version, custom_translation_table, *names, say)
         onnx_package().checker.check_model(proto)
     found = ONNXProgram(proto, program)

@@ -48,10 +48,10 @@ class Records:
         os.makedirs(self._folder, exist_ok=True)
         return os.path.join(self._folder, f"onnx_export_{self._stamp}{ending}")
 
-    def keep_program(self) -> None:
+    def keep(self, program: ExportedProgram) -> None:
         """Save the exported program, which `torch.export.load` reads."""
         path = self._path(".pt2")
-        save(self.program, path)
+        save(program, path)
         self._say(f"[torch.onnx] Exported program has been saved to '{path}'.")
 
     def _report(self, error: BaseException | None) -> str:

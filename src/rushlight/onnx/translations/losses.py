@@ -45,7 +45,7 @@ def _of_classes(
     b: Builder, op: str, value: Value, target: Value, weight: Any, reduction: str, ignore_index: int
 ) -> Value:
     """ONNX's losses of classes, which want a batch."""
-    options = {"reduction": reduction, "ignore_index": ignore_index}
+    options: dict[str, Any] = {"reduction": reduction, "ignore_index": ignore_index}
     if value.rank > 1:
         return b.add(op, value, target, weight, **options)
     found = b.add(op, b.unsqueeze(value, 0), b.unsqueeze(target, 0), weight, **options)
