@@ -9,6 +9,7 @@ import sys
 from rushlight.amp.state import state as amp
 from rushlight.autograd.engine import accumulating
 from rushlight.autograd.modes import _State, state
+from rushlight.base import exporting as base_exporting
 from rushlight.base.user_code import PACKAGE
 from rushlight.compat import modes
 from rushlight.nn.modules import hooks
@@ -39,6 +40,7 @@ def switches():
         "checkpoint": dict(checkpoint._settings),
         "serialization": (settings._settings.mmap_flags, settings._settings.safe_globals),
         "exports to ONNX": onnx_modes._State.exports,
+        "exports": base_exporting._State.exports,
         "random": default_generator.state_bytes().tobytes(),
         "collector": gc.isenabled(),
         "sparse invariants": check_sparse_tensor_invariants.is_enabled(),

@@ -15,6 +15,7 @@ from interrupts import enter_and_leave, interrupted, of_contexts, of_package, sw
 from rushlight import fx
 from rushlight.autograd import forward_ad
 from rushlight.base import contexts
+from rushlight.base import exporting as base_exporting
 from rushlight.compat import modes
 from rushlight.func import reverse
 from rushlight.kernels.compiler import lowering
@@ -74,6 +75,7 @@ CONTEXTS = {
     recompute.random_state: lambda: recompute.random_state(torch.Generator().manual_seed(3).get_state()),
     recompute._operations: lambda: recompute._operations([]),
     onnx_modes.exporting: onnx_modes.exporting,
+    base_exporting.exporting: base_exporting.exporting,
     checkpoint._setting: lambda: checkpoint.set_checkpoint_early_stop(False),
 }
 ELSEWHERE = {
@@ -142,6 +144,7 @@ ELSEWHERE = {
     "draw.play.Recorder": "test_hooks_go_in_spite_of_interrupts: its hooks are RemovableHandles",
     "nn.parallel.join.Join": "what it leaves is set in a finally; the processes of an interrupted job all end",
     "onnx.modes.select_model_mode_for_export": "what it leaves is set in a finally: modes of the program's own modules",
+    "onnx.reports.Records": "writes a file when it is left, switches nothing",
     "serialization.files.readable": "opens a file, which closes itself",
     "serialization.files.writable": "test_interrupted_files.py",
     "vision.tv_tensors.set_return_type": "switches when it is made, also without a with; leaving it is one assignment",

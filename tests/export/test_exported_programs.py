@@ -202,15 +202,13 @@ def test_guards_name_the_size():
     for shape, said in {
         (4, 6): r"len\(input.size\(\)\) == 3",
         (4, 6, 2): r"input.size\(\)\[2\] == 3",
-        (9, 6, 3): "n <= 8",
-        (1, 6, 3): "n >= 2",
+        (9, 6, 3): r"input.size\(\)\[0\] <= 8",
+        (1, 6, 3): r"input.size\(\)\[0\] >= 2",
         (4, 5, 3): r"input.size\(\)\[1\] == 2\*m",
     }.items():
         with pytest.raises(AssertionError, match=f"Guard failed: {said}"):
             running(torch.ones(shape))
-    assert running(torch.ones(4, 6, 3).double().float()).dtype is torch.float32
-    with pytest.raises(AssertionError, match=r"Guard failed: input\.dtype == torch\.float32"):
-        running(torch.ones(4, 6, 3).double())
+    assert running(torch.ones(4, 6, 3).double()).dtype is torch.float64  # as in PyTorch, dtypes are not guarded
     assert program.module(check_guards=False)(torch.ones(9, 5)).shape == (9, 5)
 
 

@@ -50,6 +50,11 @@ mt**2
 mt.sqrt_()
 mt.sin_() is mt
 mt.isnan()
+mt.isfinite()
+torch.isclose(mt, mt*2)
+mt.data
+torch.masked.sum(mt)
+torch.masked.amax(mt, 0)
 mt.round()
 mt.nan_to_num()
 mt.frexp()

@@ -5,6 +5,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn
 from rushlight.export import Dim
+from rushlight.nn import functional as F  # noqa: F401  (calls name it)
 
 pytest.importorskip("onnx.checker")
 pytest.importorskip("onnxruntime")
@@ -115,6 +116,7 @@ LOSSES = {
     "SoftMarginLoss()": (X, X.sign()),
     "MultiMarginLoss(p=2, weight=torch.arange(6.0))": (rows(6), torch.tensor([1, 2])),
     "MultiLabelSoftMarginLoss()": (rows(6), rows(6).sigmoid()),
+    "MultiLabelMarginLoss(reduction='none')": (rows(6), torch.tensor([[1, 0, -1, 2, 3, 4], [0, -1, 2, 2, 1, 0]])),
 }  # fmt: skip
 SWEEP = of_dims(1) | of_dims(3) | LOSSES
 
@@ -142,9 +144,50 @@ def test_losses_and_layers_of_other_dimensions(text):
     check(text, SWEEP[text])
 
 
+MASK, PADDING = torch.ones(4, 4).triu(1) > 0, torch.tensor([[False, False, False, True], [False] * 4])
+HEADS = rows(4, 4, 6)
+CALLS = {
+    "m(x, x, x, key_padding_mask=p)[0]": (nn.MultiheadAttention(6, 2, batch_first=True), (X, PADDING)),
+    "m(x, x, x, attn_mask=MASK, key_padding_mask=p)": (nn.MultiheadAttention(6, 2, batch_first=True), (X, PADDING)),
+    "m(x, x, x, attn_mask=MASK, need_weights=False, is_causal=True)[0] + p[..., None]": (
+        nn.MultiheadAttention(6, 2, batch_first=True), (X, PADDING)),
+    "m(x, MASK, p)": (nn.TransformerEncoderLayer(6, 2, 8, batch_first=True), (X, PADDING)),
+    "m(x, None, p)": (nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 8, batch_first=True), 2), (X, PADDING)),
+    "m(x, x, MASK, None, p, p)": (nn.TransformerDecoder(nn.TransformerDecoderLayer(6, 2, 8, batch_first=True), 1), (X, PADDING)),
+    "F.scaled_dot_product_attention(x, y, y, enable_gqa=True, is_causal=True)": (None, (HEADS, HEADS[:, 1:3])),
+    "F.scaled_dot_product_attention(x, x, x, y)": (None, (HEADS, MASK.expand(2, 1, 4, 4))),  # the last query looks nowhere
+    "F.interpolate(x, (3, 4), mode='bilinear', antialias=True)": (None, (IMAGES,)),
+    "F.nll_loss(x[0], MASK[0, 0].long())": (None, (X.log_softmax(2).transpose(0, 1)[0],)),
+    "torch.zeros(2, 5, 6).index_add(1, y[0], x, alpha=2)": (None, (X, torch.tensor([[0, 2, 2, 4]] * 2))),
+    "x.scatter_reduce(1, y, x, 'amax')": (None, (X, torch.randint(0, 4, (2, 4, 6)))),
+    "torch.diag_embed(x, -1, 0, 2)": (None, (X,)),
+    "torch.linalg.det(x @ x.mT)": (None, (X,)),
+    "torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0]), right=True)": (None, (X,)),
+}  # fmt: skip
+
+
+class Calling(nn.Module):
+    def __init__(self, text, module):
+        super().__init__()
+        self.code, self.m = compile(text, text, "eval"), module
+
+    def forward(self, x, y=None):
+        return eval(self.code, globals() | {"m": self.m, "x": x, "y": y, "p": y})
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_masks_and_functions(text):
+    module, inputs = CALLS[text]
+    model = Calling(text, module).eval()
+    program = torch.onnx.export(model, inputs, verbose=False)
+    expected = torch.utils._pytree.tree_leaves(model(*inputs))
+    for one, other in zip(program(*inputs), expected, strict=True):
+        torch.testing.assert_close(one, other.detach(), rtol=1e-5, atol=1e-5)
+
+
 REFUSED = {
     "FractionalMaxPool2d(2, 3)": ((IMAGES,), "fractional_max_pool"),
-    "MultiLabelMarginLoss()": ((rows(6), torch.tensor([[1, -1, 0, 0, 0, 0]] * 2)), "multilabel_margin_loss_parts"),
+    "Embedding(6, 3, max_norm=1.0)": ((TOKENS,), "unique"),
 }
 
 
@@ -153,4 +196,4 @@ def test_what_onnx_cannot_say_is_refused_by_name(text):
     inputs, operation = REFUSED[text]
     said = f"^Exporting the operator 'aten::{operation}' to ONNX opset version 20 is not supported\nhint: "
     with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match=said):
-        torch.onnx.export(eval(f"nn.{text}"), inputs, dynamo=False)
+        torch.onnx.export(eval(f"nn.{text}").eval(), inputs, verbose=False)

@@ -1,6 +1,7 @@
 """``torch.compiler``: marks for a compiler and questions about it. There is none in this version: functions run as they are."""
 
 from ..base.errors import hinted as _hinted
+from ..base.exporting import is_exporting
 from . import config
 from .backends import get_default_backend, list_backends, set_default_backend
 from .compiling import compile
@@ -28,11 +29,6 @@ _collectives = [False]
 
 def is_dynamo_compiling():
     """Whether code is being compiled: False."""
-    return False
-
-
-def is_exporting():
-    """Whether code is being exported: False."""
     return False
 
 

@@ -1,5 +1,7 @@
 """Errors of PyTorch's compiler under their names in ``torch._dynamo.exc``: programs catch them."""
 
+from enum import Enum
+
 from ..base.errors import hinted
 
 
@@ -19,8 +21,24 @@ class InternalTorchDynamoError(TorchDynamoException):
     """The compiler itself has failed."""
 
 
+class UserErrorType(Enum):
+    """Of which kind a `UserError` is."""
+
+    DYNAMIC_CONTROL_FLOW = "what runs depends on values"
+    CONSTRAINT_VIOLATION = "sizes do not change as they were said to"
+    INVALID_INPUT = "arguments, or what was told of them, cannot be used"
+
+
 class UserError(Unsupported):
-    """Code that was not made to be compiled."""
+    """Code that was not made to be compiled.
+
+    Attributes:
+        error_type: of which kind it is.
+    """
+
+    def __init__(self, message: str, error_type: UserErrorType = UserErrorType.INVALID_INPUT):
+        super().__init__(message)
+        self.error_type = error_type
 
 
 class TorchRuntimeError(TorchDynamoException):

@@ -8,6 +8,7 @@ import inspect
 import numpy
 
 from ..base.errors import hinted
+from ..base.exporting import is_exporting
 from ..base.trees import tree_map
 from ..nn import Module
 from ..tensor import Tensor
@@ -16,8 +17,8 @@ from .optimized_module import OptimizedModule
 
 
 def is_compiling():
-    """Whether code is being compiled: False."""
-    return False
+    """Whether code is being compiled or exported: True within `torch.export.export`."""
+    return is_exporting()
 
 
 def disable(fn=None, recursive=True, *, reason=None, wrapping=True):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from ..base.errors import hinted
-from ..compiler.errors import UserError
+from ..compiler.errors import UserError, UserErrorType
 from ..nn import Module
 from ..utils import _pytree as pytree
-from .dynamic_shapes import bound_arguments, varying_sizes
+from .dynamic_shapes import Hints, bound_arguments, leaf_name, varying_sizes
 from .exported_program import CallSpec, ExportedProgram, ValueRanges
 from .running import Runner
 from .tracing import Tracer
@@ -34,8 +35,9 @@ def export(
         mod: the module.
         args, kwargs: an example of its arguments: tensors of any shapes and dtypes, nested in containers, and plain values.
         dynamic_shapes: which sizes may change, for each argument: ``{dim: Dim}`` or one entry for each dimension, None where all
-            stay (default); by name or by position, nested as the arguments are. Hints (`Dim.AUTO`, `Dim.DYNAMIC`) on
-            dimensions that have the same size in the example make them equal in the program.
+            stay (default); by name or by position, nested as the arguments are. Dimensions with hints (`Dim.AUTO`, `Dim.DYNAMIC`)
+            change freely where the module allows it, else those that are equal in the example change together, else those with
+            AUTO stay.
         strict: without effect: what runs is recorded either way.
         preserve_module_call_signature: names of modules; refused, as the graph does not keep modules.
         prefer_deferred_runtime_asserts_over_guards: without effect.
@@ -71,8 +73,8 @@ def export(
     named = dict(bound.arguments)
     if hasattr(dynamic_shapes, "dynamic_shapes"):
         dynamic_shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
-    runner = Runner(mod, bound, varying_sizes(named, dynamic_shapes))
-    tracer = Tracer(runner, _leaf_names(named))
+    tracer = _traced(mod, bound, dynamic_shapes)
+    runner = tracer.runner
     ranges = {symbol.name: ValueRanges(symbol.low, symbol.high) for symbol in tracer.symbols}
     hidden = {name: tensor for name, (_, tensor, saved) in runner.state.items() if saved is False}
     return ExportedProgram(
@@ -88,22 +90,26 @@ def export(
     )
 
 
+def _traced(module: Module, bound: inspect.BoundArguments, dynamic_shapes: Any) -> Tracer:
+    """The recordings of a module and their graph: hints on sizes are read as freely as the module allows."""
+    named = dict(bound.arguments)
+    names = [leaf_name(path) for path, _ in pytree.tree_leaves_with_path(named)]
+    readings: dict[str, Any] = {}  # by how they look: without hints all are one
+    for hints in Hints:
+        varying = varying_sizes(named, dynamic_shapes, hints)
+        readings.setdefault(str(varying), varying)
+    *freer, last = readings.values()
+    for varying in freer:
+        try:
+            return Tracer(Runner(module, bound, varying), names)
+        except UserError as error:
+            if error.error_type is not UserErrorType.CONSTRAINT_VIOLATION:
+                raise
+    return Tracer(Runner(module, bound, last), names)
+
+
 def _saved(module: Module) -> dict[str, Any]:
     """Parameters, then buffers and what else the state dictionary has; tensors with several names under each of them."""
     state = module.state_dict(keep_vars=True)
     parameters = dict(module.named_parameters(remove_duplicate=False))
     return parameters | {name: value for name, value in state.items() if name not in parameters}
-
-
-def _leaf_names(named: dict[str, Any]) -> list[str]:
-    """The names of the leaves of the arguments: ``x``, ``states_0``, ``batch_mask``."""
-    found = []
-    for name, value in named.items():
-        paths = [path for path, _ in pytree.tree_leaves_with_path(value)]
-        found += ["_".join([name, *(str(_key(part)) for part in path)]) for path in paths]
-    return found
-
-
-def _key(part: Any) -> Any:
-    """The index or the key in a step of a path."""
-    return getattr(part, "idx", getattr(part, "key", getattr(part, "name", part)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import inspect
 import math
 from typing import Any
@@ -165,9 +166,22 @@ def named_arguments(module: Any, args: Any, kwargs: Any) -> dict[str, Any]:
     return dict(bound_arguments(module, args, kwargs).arguments)
 
 
-def varying_sizes(named: dict[str, Any], dynamic_shapes: Any) -> list[dict[int, Varying]]:
+def leaf_name(path: Any) -> str:
+    """The name of a leaf of the named arguments, from its path: ``x``, ``states_0``, ``batch_mask``."""
+    return "_".join(str(getattr(part, "idx", getattr(part, "key", getattr(part, "name", part)))) for part in path)
+
+
+class Hints(enum.Enum):
+    """How `Dim.AUTO` and `Dim.DYNAMIC` are read."""
+
+    APART = "each is a size of its own"
+    EQUAL = "those that are equal in the example are one size"
+    FIXED = "the same, and AUTO stays as it is"
+
+
+def varying_sizes(named: dict[str, Any], dynamic_shapes: Any, hints: Hints = Hints.APART) -> list[dict[int, Varying]]:
     """For each leaf of the arguments its dimensions that vary; symbols are shared where sizes are the same."""
-    reader = _Reader()
+    reader = _Reader(hints)
     reader.walk(named, _by_name(named, dynamic_shapes), ())
     return reader.found
 
@@ -200,8 +214,9 @@ def _by_name(named: dict[str, Any], shapes: Any) -> Any:
 class _Reader:
     """Walks arguments and what is told of their sizes side by side."""
 
-    def __init__(self) -> None:
-        self.symbols: dict[Any, Symbol] = {}  # by the name of a Dim, or by the example's size of a hint
+    def __init__(self, hints: Hints) -> None:
+        self._hints = hints
+        self.symbols: dict[Any, Symbol] = {}  # by the name of a Dim, by the place or the example's size of a hint
         self.found: list[dict[int, Varying]] = []
 
     def walk(self, value: Any, told: Any, path: tuple[Any, ...]) -> None:
@@ -254,8 +269,7 @@ class _Reader:
                 )
             return None
         if isinstance(told, DimHint):
-            bounds = told.min or 0, INFINITE if told.max is None else told.max
-            return Varying(self._symbol(size, f"s{len(self.symbols)}", *bounds, size, where))
+            return self._of_hint(told, size, where)
         if not isinstance(told, Dim):
             raise _mismatch(path, "a size", told)
         value, rest = divmod(size - told.offset, told.factor)
@@ -270,6 +284,21 @@ class _Reader:
         return Varying(
             self._symbol(root.__name__, root.__name__, root.min, root.max, value, where), told.factor, told.offset
         )
+
+    def _of_hint(self, told: DimHint, size: int, where: str) -> Varying | None:
+        if size == 1 and told.type == "DYNAMIC":
+            raise ValueError(
+                hinted(
+                    "Found the following conflicts between user-specified ranges and inferred ranges from model tracing:\n- Received "
+                    f"user-specified dim hint {told}, but export 0/1 specialized due to hint of 1 for dimension {where}.",
+                    "give an example of another size: what runs for 1 may be another thing, as such a dimension is broadcast",
+                )
+            )
+        if told.type == "AUTO" and (size == 1 or self._hints is Hints.FIXED):
+            return None
+        bounds = told.min or 0, INFINITE if told.max is None else told.max
+        key = where if self._hints is Hints.APART else size
+        return Varying(self._symbol(key, f"s{len(self.symbols)}", *bounds, size, where))
 
     def _symbol(self, key: Any, name: str, low: int, high: float, example: int, where: str) -> Symbol:
         symbol = self.symbols.setdefault(key, Symbol(name, low, high, example))

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from ..autograd.modes import no_grad
+from ..base.exporting import exporting
 from ..nn import Module
 from ..ops.table import functions
 from ..random import fork_rng
@@ -96,12 +97,13 @@ class Runner:
         bound = inspect.BoundArguments(self._signature, pytree.tree_unflatten(leaves, self.in_spec))
         kept = _Kept(self.module)
         try:
-            with fork_rng(), no_grad(), interposed(recording):
+            with fork_rng(), no_grad(), exporting(), interposed(recording):
                 found = self.module(*bound.args, **bound.kwargs)
+                outputs, self.output_spec = pytree.tree_flatten(found)
+                noted = recording.noted(outputs)
         finally:
             kept.restore()
-        outputs, self.output_spec = pytree.tree_flatten(found)
-        recording.calls.append(Call(OUTPUT, (recording.noted(outputs),), (), False))
+        recording.calls.append(Call(OUTPUT, (noted,), (), False))
         return recording
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import hinted
 from ..base.lazy import stored_in
-from ..compiler.errors import UserError
+from ..compiler.errors import UserError, UserErrorType
 from ..fx import Graph
 from ..ops.table import functions
 from ..random import Generator
@@ -28,6 +28,7 @@ from .graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
+from .names import result_name, step_name
 from .operations import operation, sym_size
 from .recording import Call, Positions, Recording, Ref
 from .running import OUTPUT, Runner
@@ -43,6 +44,11 @@ _OVERWRITING = (
     "uniform_",
     "normal_",
     "bernoulli_",
+    "cauchy_",
+    "exponential_",
+    "geometric_",
+    "log_normal_",
+    "random_between_",
 )
 
 _PREFIXES = {"parameter": ("p_", InputKind.PARAMETER), "buffer": ("b_", InputKind.BUFFER)}
@@ -100,7 +106,8 @@ class Tracer:
                 hinted(
                     "Could not guard on data-dependent expression: the module refuses other values of the inputs",
                     f"with the example's numbers in the opposite order it raises {type(error).__name__}: {first}",
-                )
+                ),
+                UserErrorType.DYNAMIC_CONTROL_FLOW,
             ) from error
         for other in others:
             self._compare(example, other)
@@ -128,7 +135,8 @@ class Tracer:
                 f"Could not guard on data-dependent expression: {what} depends on the values of the inputs",
                 "a program is the same for all inputs: .item(), .tolist(), `if tensor:` and indexing with a mask read values "
                 "in Python; use torch.where, masked_fill or index_select",
-            )
+            ),
+            UserErrorType.DYNAMIC_CONTROL_FLOW,
         )
 
     def _resized(self, row: tuple[int, ...]) -> Recording:
@@ -147,7 +155,8 @@ class Tracer:
             hinted(
                 f'Constraints violated ({names})! For more information, run with TORCH_LOGS="+dynamic".',
                 f"{hint}; sizes that cannot change freely are left out of dynamic_shapes, or follow from others (2*dim)",
-            )
+            ),
+            UserErrorType.CONSTRAINT_VIOLATION,
         )
 
     # ------------------------------------------------------------ inputs
@@ -266,13 +275,22 @@ class Tracer:
                 self.graph.erase_node(node)
 
     def _write_call(self, call: Call, arguments: Any) -> None:
-        node = self.graph.call_function(operation(call.name), arguments)
-        if not call.several and call.results[0] is not None:
-            self._enter(call.results[0], node)
+        add, rank = self.graph.call_function, self._rank(call)
+        if not call.several:
+            node = add(operation(call.name), arguments, name=step_name(call.name, rank))
+            if call.results[0] is not None:
+                self._enter(call.results[0], node)
             return
+        names = [result_name(call.name, rank, place) for place in range(len(call.results))]
+        node = add(operation(call.name), arguments, name=call.name if any(names) else step_name(call.name, rank))
         for place, number in enumerate(call.results):
             if number is not None:
-                self._enter(number, self.graph.call_function(operator.getitem, (node, place)))
+                self._enter(number, add(operator.getitem, (node, place), name=names[place]))
+
+    def _rank(self, call: Call) -> int:
+        """The number of dimensions of the first operand."""
+        first = next((each for each in call.arguments if isinstance(each, Ref)), None)
+        return 0 if first is None else len(self.example.shapes[first.number])
 
     def _write_output(self, outputs: list[Any]) -> None:
         self.graph.output(tuple(outputs))
@@ -434,7 +452,7 @@ def _user_of(number: int, recording: Recording) -> Call:
         call
         for call in recording.calls
         if any(
-            leaf == Ref(number)
+            isinstance(leaf, Ref) and leaf.number == number
             for leaf in pytree.tree_leaves(call.arguments, is_leaf=lambda each: isinstance(each, Ref))
         )
     )

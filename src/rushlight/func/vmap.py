@@ -172,6 +172,13 @@ def _checked_dim(called, leaf, dim):
                 "other values are shared: in_dims=None for them",
             )
         )
+    if leaf.is_nested:
+        if dim:
+            message = f"Nested tensors can only be vmapped over dim=0, but got dim={dim}"
+            raise RuntimeError(hinted(message, "the batch is dimension 0"))
+        raise NotImplementedError(
+            hinted("vmap over nested tensors is not in this version", "[func(part) for part in x.unbind()]")
+        )
     if not -leaf.dim() <= dim < leaf.dim():
         raise ValueError(
             hinted(

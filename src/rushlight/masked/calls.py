@@ -21,14 +21,14 @@ UNARY = frozenset(
     ("abs", "absolute", "acos", "arccos", "acosh", "arccosh", "angle", "asin", "arcsin", "asinh", "arcsinh", "atan", "arctan",
      "atanh", "arctanh", "bitwise_not", "ceil", "clamp", "clip", "conj_physical", "cos", "cosh", "deg2rad", "digamma", "erf",
      "erfc", "erfinv", "exp", "exp2", "expm1", "fix", "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "logit", "i0",
-     "isnan", "nan_to_num", "neg", "negative", "positive", "pow", "rad2deg", "reciprocal", "round", "rsqrt", "sigmoid", "sign",
+     "isfinite", "isnan", "nan_to_num", "neg", "negative", "positive", "pow", "rad2deg", "reciprocal", "round", "rsqrt", "sigmoid", "sign",
      "sgn", "signbit", "sin", "sinc", "sinh", "sqrt", "square", "tan", "tanh", "trunc")
 )  # fmt: skip
 BINARY = frozenset(
     ("add", "atan2", "arctan2", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "div",
      "divide", "floor_divide", "fmod", "logaddexp", "logaddexp2", "mul", "multiply", "nextafter", "remainder", "sub", "subtract",
      "rsub", "true_divide", "eq", "ne", "le", "ge", "greater", "greater_equal", "gt", "less_equal", "lt", "less", "maximum",
-     "minimum", "fmax", "fmin", "not_equal")
+     "minimum", "fmax", "fmin", "not_equal", "isclose")
 )  # fmt: skip
 _NOT_IN_PLACE = frozenset(
     ("angle", "positive", "signbit", "isnan", "logaddexp", "logaddexp2", "rsub", "fmin", "minimum", "maximum", "fmax")
@@ -61,6 +61,10 @@ _OPERATORS = {
 } | {"__and__": "bitwise_and", "__or__": "bitwise_or"}  # fmt: skip
 
 
+# PyTorch's names of forms of operations, where a MaskedTensor meets another than the default one.
+_OVERLOADS = {"unbind": ".int", "masked_fill": ".Scalar", "fill_": ".Scalar"}
+
+
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a function gives for arguments with a MaskedTensor among them."""
     name = _OPERATORS.get(function.__name__, function.__name__)
@@ -81,7 +85,7 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     )
     raise TypeError(
         hinted(
-            f"Multiple dispatch failed for 'torch._ops.aten.{name}'; all __torch_dispatch__ handlers returned NotImplemented:",
+            f"Multiple dispatch failed for 'torch._ops.aten.{name}{_OVERLOADS.get(name, '.default')}'; all __torch_dispatch__ handlers returned NotImplemented:",
             "compute with get_data(), and mask the result with as_masked_tensor()",
         )
     )
@@ -207,6 +211,8 @@ def _reduction(name, function, args, kwargs):
         found = data.masked_fill(~mask, True).all(**options)
     else:
         found = _reducer(name)(data.masked_fill(~mask, 0), mask=mask, **options)  # no NaN of masked elements comes back
+    if function is getattr(import_module(__package__), name, None):  # those of torch.masked give plain tensors
+        return found
     return masked(found, mask.any() if dim is None else _any_of(mask, dim, keepdim))
 
 

@@ -106,6 +106,11 @@ class MaskedTensor(Tensor):
         with DisableTorchFunctionSubclass():
             vars(Tensor)["grad"].__set__(self, value._masked_data if isinstance(value, MaskedTensor) else value)
 
+    @property
+    def data(self) -> MaskedTensor:  # type: ignore[override]
+        """`detach`."""
+        return self.detach()
+
     def detach(self) -> MaskedTensor:
         """The same data and mask outside the graph."""
         return made(self._masked_data.detach(), self._masked_mask)

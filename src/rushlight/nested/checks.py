@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..base import dtypes
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from .jagged import is_jagged
@@ -43,3 +44,11 @@ def expect_dense(value, signature, name, optional=False):
         raise ValueError(
             hinted(f"NestedTensor {signature}: expected {name} to be a {kind}", "weights and biases are dense")
         )
+
+
+def number_of(key):
+    """A key that picks one place, as an int: a number, or an integer tensor without dimensions; None for others."""
+    if hasattr(key, "_edge"):
+        whole = key.ndim == 0 and not (key.is_floating_point() or key.is_complex() or key.dtype is dtypes.bool_)
+        return int(key) if whole else None
+    return None if key.__class__ is bool or not hasattr(key, "__index__") else key.__index__()

@@ -13,7 +13,7 @@ from ..ops.table import functions
 from ..tensor.base import wrap
 from ..tensor.dispatch import link_view
 from .calls import not_run, raggedness_matches, takes
-from .checks import dim_inside, expect_plain
+from .checks import dim_inside, expect_plain, number_of
 from .creation import jagged_from_list
 from .jagged import is_jagged, jagged, packed
 from .padding import record
@@ -122,14 +122,26 @@ def _part(self, key):
             start = 0 if each.start is None else each.start
             stop = (1 << 63) - 1 if each.stop is None else each.stop
             found, dim = functions.slice_dim(found, dim, start, stop, step), dim + 1
-        elif each.__class__ is not bool and hasattr(each, "__index__") and not hasattr(each, "_edge"):
-            found = functions.select(found, dim, each.__index__())
         else:
-            raise not_run("index.Tensor")
+            number = number_of(each)
+            if number is None:
+                raise not_run("index.Tensor")
+            found = functions.select(found, dim, number)
     return found
 
 
-functions.jagged_part = _part
+def _put(self, key, value):
+    """``x[key] = value``: the part is a view, into which the value is written."""
+    part = self if key.__class__ is slice and key == slice(None) else _part(self, key)
+    if not part.is_nested:
+        part[...] = value
+    elif getattr(value, "is_nested", False):
+        part.copy_(value)
+    else:
+        raise not_run("fill_.Tensor")
+
+
+functions.jagged_part, functions.jagged_put = _part, _put
 
 
 @takes("alias")

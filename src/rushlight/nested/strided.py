@@ -223,6 +223,9 @@ class StridedNestedTensor(Tensor):
     def __getitem__(self, key):
         return functions.strided_part(self, key)
 
+    def __setitem__(self, key, value):
+        functions.strided_put(self, key, value)
+
     def __repr__(self, *, tensor_contents=None):
         tracked = self.requires_grad
         parts = [wrap(part).requires_grad_(tracked) for part in self._array.elements.parts(self._array.values)]

@@ -9,6 +9,7 @@ import numpy as np
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from ..ops.table import functions
+from .checks import number_of
 from .strided import (
     Elements,
     buffer_of,
@@ -66,14 +67,28 @@ def _part(self, key):
             return found[keys[place:]]
         if each is Ellipsis:
             dim += self.ndim - given
-        elif each.__class__ is int:
-            found = functions.select(found, dim, each)
+        elif each is None:
+            found, dim = functions.unsqueeze(found, dim), dim + 1
         else:
-            raise not_run("slice.Tensor" if each.__class__ is slice else "index.Tensor")
+            number = number_of(each)
+            if number is None:
+                raise not_run("slice.Tensor" if each.__class__ is slice else "index.Tensor")
+            found = functions.select(found, dim, number)
     return found
 
 
-functions.strided_part = _part
+def _put(self, key, value):
+    """``x[key] = value`` where PyTorch has it: several numbers, or a tensor that is one."""
+    first = key[0] if key.__class__ is tuple and key else key
+    if first is None or first is Ellipsis or (key is first and key.__class__ in (int, slice)):
+        raise refused("sizes")
+    part = _part(self, key)
+    if is_strided_nested(part):
+        raise not_run("index_put_")
+    part[...] = value
+
+
+functions.strided_part, functions.strided_put = _part, _put
 
 
 @takes("narrow")

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import hinted
+from ..export.names import step_name
 from .errors import UnsupportedOperatorError
 
 INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
 LARGEST = (1 << 63) - 1
+_FORMAT = 10  # the version of ONNX's files that PyTorch writes
 
 
 @functools.cache
@@ -162,7 +164,7 @@ class Builder:
             options: attributes; those that are None are left away.
         """
         if since > self.opset:
-            raise UnsupportedOperatorError(f"aten::{self.step_name}", self.opset, since)
+            raise self.unsupported(None, since)
         given = [value for value in inputs if value is not None]
         dtypes = dtype if isinstance(dtype, tuple) else (dtype or given[0].dtype,) * outputs
         base = self.step.name if self.step is not None else op.lower()
@@ -182,9 +184,9 @@ class Builder:
         """The name of the operation that is being translated."""
         return getattr(self.step.target, "__name__", str(self.step.target)) if self.step is not None else "?"
 
-    def unsupported(self, why: str) -> UnsupportedOperatorError:
-        """The error where ONNX cannot say the operation at hand of these arguments."""
-        return UnsupportedOperatorError(f"aten::{self.step_name}", self.opset, None, why)
+    def unsupported(self, why: str | None, since: int | None = None) -> UnsupportedOperatorError:
+        """The error where ONNX cannot say the operation at hand, or not of these arguments, or not before a version."""
+        return UnsupportedOperatorError(f"aten::{step_name(self.step_name, 0)}", self.opset, since, why)
 
     # ------------------------------------------------------------ constants
 
@@ -309,7 +311,6 @@ def tensor_info(name: str, dtype: Any, sizes: Any) -> Any:
 def make_model(graph: Any, opset: int, producer: tuple[str, str]) -> Any:
     """The model of a graph."""
     imports = [onnx_package().helper.make_opsetid("", opset)]
-    version = onnx_package().helper.find_min_ir_version_for(imports)
     return onnx_package().helper.make_model(
-        graph, opset_imports=imports, ir_version=version, producer_name=producer[0], producer_version=producer[1]
+        graph, opset_imports=imports, ir_version=_FORMAT, producer_name=producer[0], producer_version=producer[1]
     )

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..base.errors import hinted
+from ..base.notes import note_once
 from ..base.user_code import to_user
-from ..export import Dim, ExportedProgram
-from ..export import export as export_program
-from ..export.dynamic_shapes import named_arguments
+from ..export import ExportedProgram
 from ..nn import Module
-from ..tensor import Tensor
 from ..utils import _pytree as pytree
 from ..version import __version__
 from .builder import make_model, onnx_package
-from .errors import OnnxExporterError
-from .modes import OperatorExportTypes, TrainingMode, exporting, select_model_mode_for_export
+from .capturing import call_of, program_of
+from .modes import OperatorExportTypes, TrainingMode
 from .program import ONNXProgram
+from .reports import Records
 from .translating import Translator, graph_of, rename
 
 DEFAULT_OPSET = 20
-_OLDEST, _NEWEST = 18, 23  # the versions whose operations the translations know
-_BASE = 7  # the oldest that a model is converted to
+_OLDEST, _NEWEST = 18, 26  # the versions whose operations the translations know
 
 
 def export(
@@ -59,152 +58,119 @@ def export(
 ) -> Any:
     """Export a model to ONNX (PyTorch's ``torch.onnx.export``). Needs the package onnx.
 
-    The model is recorded by `torch.export.export`, whatever ``dynamo`` is, and each operation translated.
+    The model is recorded by `torch.export.export`, whatever ``dynamo`` is, and each operation translated. Gives an
+    `ONNXProgram`; None where ``dynamo`` is False and ``model`` a module.
 
     Args:
         model: a module, or a program of `torch.export.export`.
-        args, kwargs: an example of its arguments.
+        args, kwargs: an example of its arguments; without ``kwargs`` a dictionary at the end of ``args`` stands for them.
         f: the path of the file that is written; None: none.
         verbose: print what is being done; by default, too, unless it is False.
         input_names, output_names: names of the inputs and outputs; by default those of the arguments and of the operations.
-        opset_version: the version of ONNX's operations, 20 by default; 18 to 23, older ones where onnx can convert the model.
-        dynamo: False gives None instead of a program, and takes ``training``.
+        opset_version: the version of ONNX's operations, 20 by default. 18 to 26 are known; for others onnx's converter is asked,
+            and where it cannot, too, the model stays at 18, of which the log tells.
+        dynamo: False gives None instead of a program, takes ``training``, and writes one file.
         external_data: put the tensors into a file beside it, unless ``dynamo`` is False.
         dynamic_shapes: which sizes may change, as `torch.export.export` takes them; names (str) may stand for Dims.
         dynamic_axes: the same by names of inputs: ``{"x": {0: "batch"}}`` or ``{"x": [0]}``.
         custom_translation_table: functions by operation that translate it: they get the builder and the arguments.
+        report, dump_exported_program: write what came of the export as Markdown, and the exported program, to ``artifacts_dir``.
         verify: run the model in ONNX Runtime and compare it with the module; a warning where they differ.
-        export_params: write the tensors; else they are inputs.
-        keep_initializers_as_inputs: name the tensors among the inputs, too.
+        export_params, keep_initializers_as_inputs: write the tensors into the file; name them among its inputs, too.
         training: the mode that the module is exported in, where ``dynamo`` is False.
-        report, optimize, profile, dump_exported_program, artifacts_dir, operator_export_type, do_constant_folding, custom_opsets,
-            export_modules_as_functions, autograd_inlining: without effect.
-
-    Returns:
-        An `ONNXProgram`; None where ``dynamo`` is False.
+        optimize, operator_export_type, do_constant_folding, custom_opsets, export_modules_as_functions, autograd_inlining: without
+            effect; what can be folded is left to the runtime, so that tensors keep their names.
+        profile: refused.
 
     Raises:
         UnsupportedOperatorError: ONNX cannot say an operation, which it names.
-        UserError: What runs depends on values of the inputs.
+        OnnxExporterError: `torch.export.export` refuses the model, for example as what runs depends on values of the inputs.
     """
-    del report, optimize, profile, dump_exported_program, artifacts_dir, operator_export_type, do_constant_folding
-    del custom_opsets, export_modules_as_functions, autograd_inlining
-    opset = DEFAULT_OPSET if opset_version is None else opset_version
-    args = args if isinstance(args, tuple) else (args,)
-    say = print if verbose is not False and dynamo else _silent
-    program = _program(model, args, kwargs or {}, dynamic_shapes, dynamic_axes, input_names, training, dynamo, say)
-    say("[torch.onnx] Translate the graph into ONNX...")
-    proto = _model(
-        program, opset, custom_translation_table, input_names, output_names, keep_initializers_as_inputs, export_params
+    del (
+        optimize,
+        operator_export_type,
+        do_constant_folding,
+        custom_opsets,
+        export_modules_as_functions,
+        autograd_inlining,
     )
-    say("[torch.onnx] Translate the graph into ONNX... ✅")
+    _check(profile, custom_translation_table)
+    old = not dynamo and not isinstance(model, ExportedProgram)
+    if old:
+        _tell_of_the_old_way(dynamic_shapes)
+    args, kwargs = call_of(args, kwargs)
+    say = _say if verbose is not False and not old else _say_nothing
+    names, mode = (input_names, output_names), training if old else None
+    with Records(artifacts_dir, report, say) as records:
+        program, renamed = program_of(model, args, kwargs, dynamic_shapes, dynamic_axes, names, mode, say)
+        records.program = program
+        if dump_exported_program:
+            records.keep(program)
+        proto = records.model = _model(program, opset_version, custom_translation_table, *names, say)
+        onnx_package().checker.check_model(proto)
     found = ONNXProgram(proto, program)
+    found.rename_axes(renamed)
     if verify:
-        _verify(found, args, kwargs or {})
+        _verify(found, args, kwargs)
     if f is not None:
-        found.save(f, external_data=external_data and dynamo)
-    return found if dynamo else None
+        _save(found, f, export_params, keep_initializers_as_inputs, external_data, old)
+    return None if old else found
 
 
-def _silent(line: str) -> None:
-    """Print nothing."""
+def _say(line: str) -> None:
+    print(line)
 
 
-def _program(
-    model: Any, args: Any, kwargs: Any, shapes: Any, axes: Any, input_names: Any, training: Any, dynamo: bool, say: Any
-) -> ExportedProgram:
-    """The model as an exported program."""
-    if isinstance(model, ExportedProgram):
-        return model
-    if not isinstance(model, Module):
-        raise OnnxExporterError(hinted(f"cannot export {type(model).__name__}", "give a module or an exported program"))
-    if dynamo and model.training:
-        warnings.warn(
-            "Exporting a model while it is in training mode. Please ensure that this is intended, as it may lead to different "
-            "behavior during inference. Calling model.eval() before export is recommended.",
-            UserWarning,
-            stacklevel=to_user(),
-        )
-    if shapes is None and axes:
-        if dynamo:
+def _say_nothing(line: str) -> None:
+    """What is done is told to nobody."""
+
+
+def _check(profile: bool, table: Mapping[Any, Any] | None) -> None:
+    """Refuse options that cannot be followed."""
+    if profile:
+        raise NotImplementedError(hinted("profile=True is not supported", "call export within torch.profiler.profile"))
+    if any(isinstance(function, Sequence) for function in (table or {}).values()):
+        raise TypeError("The value in custom_translation_table should be a single callable, not a sequence")
+
+
+def _tell_of_the_old_way(dynamic_shapes: Any) -> None:
+    """Warn of ``dynamo=False``, and refuse what it does not take."""
+    warnings.warn(
+        "You are using the legacy TorchScript-based ONNX export. Starting in PyTorch 2.9, the new torch.export-based ONNX exporter "
+        "has become the default. Learn more about the new export logic: https://docs.pytorch.org/docs/stable/onnx_export.html. For "
+        "exporting control flow: https://pytorch.org/tutorials/beginner/onnx/export_control_flow_model_to_onnx_tutorial.html",
+        DeprecationWarning,
+        stacklevel=to_user(),
+    )
+    if dynamic_shapes:
+        raise ValueError("The exporter only supports dynamic shapes through parameter dynamic_axes when dynamo=False.")
+
+
+def _save(program: ONNXProgram, f: Any, tensors: bool, as_inputs: bool, external: bool, old: bool) -> None:
+    """Write a program into a file, or, as programs of old do, into memory; the old way has one file, and tensors as inputs at least."""
+    as_inputs = as_inputs or (old and not tensors)
+    external = external and not old
+    if isinstance(f, io.BytesIO):
+        if not old:
             warnings.warn(
-                "# 'dynamic_axes' is not recommended when dynamo=True, and may lead to 'torch._dynamo.exc.UserError: Constraints "
-                "violated.' Supply the 'dynamic_shapes' argument instead if export is unsuccessful.",
-                UserWarning,
+                "Saving ONNX model to a BytesIO object is deprecated. Please use a file path instead.",
+                DeprecationWarning,
                 stacklevel=to_user(),
             )
-        shapes = _from_axes(model, args, kwargs, axes, input_names)
-    name = type(model).__name__
-    line = f"[torch.onnx] Obtain model graph for `{name}([...]` with `torch.export.export(..., strict=False)`..."
-    say(line)
-    with select_model_mode_for_export(model, TrainingMode.PRESERVE if dynamo else training), exporting():
-        found = export_program(model, args, kwargs, dynamic_shapes=_with_dims(shapes))
-    say(f"{line} ✅")
-    return found
-
-
-def _with_dims(shapes: Any) -> Any:
-    """Names of sizes as Dims, the same one for the same name."""
-    if not isinstance(shapes, (dict, tuple, list)):
-        return shapes
-    dims: dict[str, Dim] = {}
-
-    def named(leaf: Any) -> Any:
-        return dims.setdefault(leaf, Dim(leaf)) if isinstance(leaf, str) else leaf
-
-    return pytree.tree_map(named, shapes)
-
-
-def _from_axes(model: Module, args: Any, kwargs: Any, axes: Any, input_names: Any) -> dict[str, Any]:
-    """``dynamic_axes`` in the form of ``dynamic_shapes``; the leaves of the arguments have the input names in order."""
-    named = named_arguments(model, args, kwargs)
-    names = iter([*(input_names or ())])
-
-    def told(path: Any, leaf: Any) -> Any:
-        if not isinstance(leaf, Tensor):
-            return None
-        own = "_".join(str(getattr(part, "key", getattr(part, "idx", part))) for part in path)
-        name = next(names, own)
-        given = axes.get(name)
-        if given is None:
-            return None
-        if not isinstance(given, dict):
-            given = {dim: f"{name}_dim_{dim}".replace(".", "_") for dim in given}
-        return _Told({dim: size if isinstance(size, Dim) else Dim(size) for dim, size in given.items()})
-
-    # Sizes of one name are one size.
-    found = pytree.tree_map_with_path(told, named)
-    dims: dict[str, Dim] = {}
-    return pytree.tree_map(
-        lambda each: None if each is None else {d: dims.setdefault(s.__name__, s) for d, s in each.sizes.items()}, found
-    )
-
-
-class _Told:
-    """The sizes of one input, as a leaf."""
-
-    def __init__(self, sizes: dict[int, Dim]):
-        self.sizes = sizes
+        external = False
+    program.save(f, include_initializers=tensors, keep_initializers_as_inputs=as_inputs, external_data=external)
 
 
 def _model(
-    program: ExportedProgram,
-    opset: int,
-    custom: Any,
-    input_names: Any,
-    output_names: Any,
-    as_inputs: bool,
-    with_tensors: bool,
+    program: ExportedProgram, opset: int | None, custom: Any, input_names: Any, output_names: Any, say: Any
 ) -> Any:
     """The ONNX model of a program."""
-    if not _BASE <= opset <= _NEWEST:
-        raise OnnxExporterError(
-            hinted(f"Unsupported ONNX opset version: {opset}", f"{_BASE} to {_NEWEST} are known here")
-        )
+    say("[torch.onnx] Translate the graph into ONNX...")
+    opset = DEFAULT_OPSET if opset is None else opset
     table = {getattr(key, "__name__", key): function for key, function in (custom or {}).items()}
-    version = max(opset, _OLDEST)
+    version = opset if _OLDEST <= opset <= _NEWEST else _OLDEST
     translator = Translator(program, version, table)
-    graph = graph_of(translator, as_inputs, with_tensors)
+    graph = graph_of(translator)
     for old, wanted in (
         ([name for name, _, _ in translator.inputs], input_names),
         ([value.name for value in translator.outputs], output_names),
@@ -213,27 +179,29 @@ def _model(
         rename(graph.node, names)
         for each in (*graph.input, *graph.output):
             each.name = names.get(each.name, each.name)
+    say("[torch.onnx] Translate the graph into ONNX... ✅")
     found = make_model(graph, version, ("rushlight", __version__))
-    if opset < version:
-        found = _converted(found, opset)
-    onnx_package().checker.check_model(found)
-    return found
+    return found if opset == version else _converted(found, version, opset)
 
 
-def _converted(model: Any, opset: int) -> Any:
-    """The model in an older version of ONNX's operations."""
+def _converted(model: Any, version: int, wanted: int) -> Any:
+    """The model in another version of ONNX's operations; itself where onnx does not know how."""
     try:
-        return onnx_package().version_converter.convert_version(model, opset)
-    except Exception as error:
+        found = onnx_package().version_converter.convert_version(model, wanted)
+    except Exception as error:  # the converter raises RuntimeError and its own kinds, by operation
         first = str(error).partition("\n")[0]
-        raise OnnxExporterError(
-            hinted(f"the model cannot be converted to ONNX opset version {opset}: {first}", f"use {_OLDEST} or later")
-        ) from error
+        note_once(
+            f"onnx.export: the model cannot be converted to ONNX opset version {wanted} and stays at {version}: {first}"
+        )
+        return model
+    found.ir_version = model.ir_version
+    return found
 
 
 def _verify(program: Any, args: Any, kwargs: Any) -> None:
     """Warn where ONNX Runtime gives other numbers than the module."""
-    expected = pytree.tree_leaves(program.exported_program.module()(*args, **kwargs))
+    found = pytree.tree_leaves(program.exported_program.module()(*args, **kwargs))
+    expected = [each for each in found if each is not None]
     for place, (found, wanted) in enumerate(zip(program(*args, **kwargs), expected)):
         apart = (found.double() - wanted.detach().double()).abs().max().item() if found.numel() else 0.0
         if not apart <= 1e-4 * max(1.0, wanted.detach().double().abs().max().item()):

@@ -13,7 +13,7 @@ from ..export.operations import Operation, sym_size
 from ..fx.node import map_arg
 from ..ops import table
 from .builder import INT64, LARGEST, Builder, Value, onnx_package, tensor_info
-from .errors import OnnxExporterError, UnsupportedOperatorError
+from .errors import OnnxExporterError
 from .translations import TRANSLATIONS
 from .translations.elementwise import translate
 from .translations.registry import dtype_of
@@ -115,11 +115,9 @@ class Translator:
         rules = [table[each] for table in (self.custom, TRANSLATIONS) for each in names if each in table]
         rule = rules[0] if rules else translate(node.target.op.name)
         if rule is None:
-            raise UnsupportedOperatorError(
-                f"aten::{name}",
-                self.builder.opset,
-                None,
-                "ONNX has no counterpart, or none is known here: custom_translation_table takes one",
+            raise self.builder.unsupported(
+                "ONNX has no counterpart, or none is known here: custom_translation_table takes one for "
+                f"torch.export.operations.{name}"
             )
         arguments = [map_arg(value, self._read) for value in node.args]
         for place, argument in enumerate(node.target.schema.arguments):
@@ -130,12 +128,8 @@ class Translator:
     def _keep(self, node: Any, found: Any) -> None:
         """Let a value stand for a node, and know what the node tells of it."""
         if found is None:
-            raise UnsupportedOperatorError(
-                f"aten::{node.args[0].target.__name__}",
-                self.builder.opset,
-                None,
-                f"its result {node.args[1]} has no counterpart",
-            )
+            self.builder.step = node.args[0]
+            raise self.builder.unsupported(f"its result {node.args[1]} has no counterpart")
         shape, sizes = tuple(node.meta["val"].shape), node.meta["sizes"]
         self.values[node] = Value(self.builder, found.name, found.dtype, shape, sizes)
         if node.target is operator.getitem and node.args[0].target.op.kind == table.VIEW:
@@ -211,6 +205,8 @@ class Translator:
         if name == "slice_dim" and args[3] == 1:
             start, end = 0 if args[1] is None else args[1], LARGEST if args[2] is None else args[2]
             return _replaced(b, source, value, args[0] % source.rank, start, end)
+        if name == "slice_dim":
+            return _replaced_at(b, source, value, args[0] % source.rank, *args[1:])
         raise b.unsupported(
             f"it writes into a part of a tensor that {name} gave: write into a copy, or use torch.where"
         )
@@ -223,7 +219,12 @@ class Translator:
     def _write_outputs(self, node: Any) -> None:
         names: dict[str, str] = {}
         for output in node.args[0]:
+            if output is None:
+                continue
             value = found = self._read(output) if hasattr(output, "op") else output
+            if hasattr(output, "op") and "val" not in output.meta:  # a size
+                value = found = self.builder.scalar(value)
+                value.sizes = ()
             if not isinstance(found, Value):
                 raise OnnxExporterError(f"the model returns {found!r}, which is no tensor: ONNX has tensors alone")
             name = self.builder.free_name(output.name if hasattr(output, "op") else "output")
@@ -269,7 +270,18 @@ def _replaced(b: Builder, source: Value, value: Value, dim: int, start: Any, end
     return b.add("Concat", b.slice(source, dim, 0, start), value, b.slice(source, dim, end, LARGEST), axis=dim)
 
 
-def graph_of(translator: Translator, keep_initializers_as_inputs: bool, export_params: bool) -> Any:
+def _replaced_at(b: Builder, source: Value, value: Value, dim: int, start: Any, end: Any, step: int) -> Value:
+    """``source`` with every ``step``-th place of a part of a dimension exchanged."""
+    count = b.scalar(b.dim(source, dim))
+    places = b.add("Range", b.constant(0, INT64), count, b.constant(1, INT64))
+    places = b.slice(places, 0, 0 if start is None else start, LARGEST if end is None else end, step)
+    order = [dim, *(each for each in range(source.rank) if each != dim)]
+    moved, written = b.transpose(source, order), b.transpose(value, order)
+    found = b.add("ScatterND", moved, b.unsqueeze(places, 1), written)
+    return b.transpose(found, [order.index(each) for each in range(source.rank)])
+
+
+def graph_of(translator: Translator) -> Any:
     """The ONNX graph: nodes that outputs need, tensors that these need."""
     b = translator.builder
     needed, nodes = {value.name for value in translator.outputs}, []
@@ -277,12 +289,10 @@ def graph_of(translator: Translator, keep_initializers_as_inputs: bool, export_p
         if needed.intersection(node.output):
             needed.update(node.input)
             nodes.append(node)
-    parameters = {name: tensor for name, tensor in translator.parameters.items() if name in needed}
-    arrays = {name: np.asarray(tensor.detach().contiguous()._array) for name, tensor in parameters.items()}
+    stored = {
+        name: np.asarray(t.detach().contiguous()._array) for name, t in translator.parameters.items()
+    } | b.initializers
+    initializers = [onnx_package().numpy_helper.from_array(a, name) for name, a in stored.items() if name in needed]
     inputs = [tensor_info(name, dtype, sizes) for name, dtype, sizes in translator.inputs]
-    if keep_initializers_as_inputs or not export_params:
-        inputs += [tensor_info(name, array.dtype, array.shape) for name, array in arrays.items()]
-    stored = (arrays if export_params else {}) | {name: a for name, a in b.initializers.items() if name in needed}
-    initializers = [onnx_package().numpy_helper.from_array(array, name) for name, array in stored.items()]
     outputs = [tensor_info(value.name, value.dtype, value.sizes) for value in translator.outputs]
     return onnx_package().helper.make_graph(nodes[::-1], "main_graph", inputs, outputs, initializers)

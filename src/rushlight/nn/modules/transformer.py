@@ -12,6 +12,7 @@ from ...autograd.modes import is_grad_enabled
 from ...backends.mha import get_fastpath_enabled
 from ...base.device import DeviceLike
 from ...base.dtypes import DType
+from ...base.exporting import is_exporting
 from ...ops.table import functions
 from ...tensor import Tensor
 from .. import functional as F
@@ -307,7 +308,7 @@ class TransformerEncoder(Module):
         """Whether the layers get a nested tensor of the positions that are not padding, as they do in PyTorch."""
         if not self.use_nested_tensor or self.training or mask is not None or padding_mask is None or src.dim() != 3:
             return False
-        if src.is_nested or not get_fastpath_enabled() or is_autocast_enabled("cpu"):
+        if src.is_nested or not get_fastpath_enabled() or is_autocast_enabled("cpu") or is_exporting():
             return False
         if is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.layers[0].parameters())):
             return False

@@ -48,6 +48,45 @@ def _scattered(b: Builder, value: Value, dim: int, index: Value, source: Value, 
     return b.add("ScatterElements", value, index, source, axis=wrapped(dim, value.rank), **options)
 
 
+_REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
+
+
+@translation("scatter_reduce")
+def _scatter_reduce(
+    b: Builder, value: Value, dim: int, index: Value, source: Value, reduce: str, include_self: bool
+) -> Value:
+    if reduce not in _REDUCTIONS or not include_self:
+        raise b.unsupported("it can be said where include_self is True and reduce is not 'mean'")
+    return _scattered(b, value, dim, index, source, reduction=_REDUCTIONS[reduce])
+
+
+@translation("index_add")
+def _index_add(b: Builder, value: Value, dim: int, index: Value, source: Value, alpha: Any) -> Value:
+    return _at_rows(b, value, dim, index, source if alpha == 1 else source * alpha, reduction="add")
+
+
+@translation("index_copy")
+def _index_copy(b: Builder, value: Value, dim: int, index: Value, source: Value) -> Value:
+    return _at_rows(b, value, dim, index, source)
+
+
+def _at_rows(b: Builder, value: Value, dim: int, index: Value, source: Value, **options: Any) -> Value:
+    """``source`` written at positions of a dimension."""
+    axis = wrapped(dim, value.rank)
+    others = [each for each in range(value.rank) if each != axis]
+    spread = b.add("Expand", b.unsqueeze(index, *others) if others else index, b.shape_of(source))
+    return b.add("ScatterElements", value, spread, source, axis=axis, **options)
+
+
+@translation("search_positions")
+def _search(b: Builder, among: Value, value: Value, out_int32: bool, right: bool) -> Value:
+    rows = among if among.rank == 1 else b.unsqueeze(among, among.rank - 1)
+    numbers = b.unsqueeze(value, value.rank)
+    before = rows <= numbers if right else rows < numbers
+    kind = np.dtype(np.int32 if out_int32 else np.int64)
+    return b.reduce("ReduceSum", b.cast(before, kind), [-1], False)
+
+
 @translation("index")
 def _index(b: Builder, value: Value, indices: Any) -> Value:
     places = [place for place, index in enumerate(indices) if index is not None]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..builder import Builder, Value
+from ..builder import BOOL, INT64, Builder, Value
 from .registry import translation
 
 
@@ -38,9 +38,18 @@ def _huber(b: Builder, value: Value, target: Value, reduction: str, delta: float
 
 @translation("nll_loss_parts")
 def _nll(b: Builder, value: Value, target: Value, weight: Any, reduction: str, ignore_index: int) -> Any:
-    return b.add(
-        "NegativeLogLikelihoodLoss", value, target, weight, reduction=reduction, ignore_index=ignore_index
-    ), None
+    return _of_classes(b, "NegativeLogLikelihoodLoss", value, target, weight, reduction, ignore_index), None
+
+
+def _of_classes(
+    b: Builder, op: str, value: Value, target: Value, weight: Any, reduction: str, ignore_index: int
+) -> Value:
+    """ONNX's losses of classes, which want a batch."""
+    options: dict[str, Any] = {"reduction": reduction, "ignore_index": ignore_index}
+    if value.rank > 1:
+        return b.add(op, value, target, weight, **options)
+    found = b.add(op, b.unsqueeze(value, 0), b.unsqueeze(target, 0), weight, **options)
+    return b.squeeze(found, 0) if reduction == "none" else found
 
 
 @translation("cross_entropy_parts")
@@ -56,7 +65,7 @@ def _cross_entropy(
 ) -> Any:
     if smoothing:
         raise b.unsupported("label_smoothing has no counterpart")
-    found = b.add("SoftmaxCrossEntropyLoss", value, target, weight, reduction=reduction, ignore_index=ignore_index)
+    found = _of_classes(b, "SoftmaxCrossEntropyLoss", value, target, weight, reduction, ignore_index)
     return found, None, None
 
 
@@ -85,11 +94,32 @@ def _multi_margin(b: Builder, value: Value, target: Value, p: int, margin: float
     rows, labels = (value, target) if value.rank == 2 else (b.unsqueeze(value, 0), b.reshape(target, [1]))
     (classes,) = b.fixed(value, [value.rank - 1])
     places = b.unsqueeze(labels, 1)
-    gap = b.add("Max", rows - b.add("GatherElements", rows, places, axis=1) + margin, b.constant(0, value.dtype))
-    others = b.constant(np.arange(classes), np.int64) != places
+    gap = _above_0(b, rows - b.add("GatherElements", rows, places, axis=1) + margin)
+    others = b.constant(np.arange(classes), INT64) != places
     loss = b.cast(others, value.dtype) * (gap if p == 1 else gap * gap)
     if weight is not None:
         loss = loss * b.unsqueeze(b.add("Gather", weight, labels), 1)
-    each = b.reduce("ReduceSum", loss / classes, [1], False)
-    each = each if value.rank == 2 else b.squeeze(each, 0)
-    return _reduced(b, each, reduction), None
+    return _of_rows(b, value, b.reduce("ReduceSum", loss / classes, [1], False), reduction), None
+
+
+@translation("multilabel_margin_loss_parts")
+def _multilabel_margin(b: Builder, value: Value, target: Value, reduction: str) -> Any:
+    rows, labels = (value, target) if value.rank == 2 else (b.reshape(value, [1, -1]), b.reshape(target, [1, -1]))
+    (classes,) = b.fixed(value, [value.rank - 1])
+    ended = b.add("CumSum", b.cast(labels < 0, INT64), b.constant(1, INT64))  # a row's labels end at its first -1
+    live = b.unsqueeze(ended == 0, 2)
+    safe = b.add("Max", labels, b.constant(0, INT64))
+    named = (b.unsqueeze(safe, 2) == b.constant(np.arange(classes), INT64)) & live
+    targets = b.cast(b.reduce("ReduceMax", b.cast(named, np.int32), [1], True), BOOL)
+    gap = _above_0(b, b.unsqueeze(rows, 1) - b.unsqueeze(b.add("GatherElements", rows, safe, axis=1), 2) + 1)
+    loss = b.where(live & ~targets, gap, 0)
+    return _of_rows(b, value, b.reduce("ReduceSum", loss / classes, [1, 2], False), reduction), None
+
+
+def _above_0(b: Builder, value: Value) -> Value:
+    return b.add("Max", value, b.constant(0, value.dtype))
+
+
+def _of_rows(b: Builder, value: Value, losses: Value, reduction: str) -> Value:
+    """The loss of scores, from that of each row; scores without a batch are one row."""
+    return _reduced(b, losses if value.rank == 2 else b.squeeze(losses, 0), reduction)

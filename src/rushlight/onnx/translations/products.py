@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..builder import BOOL, Builder, Value
+import numpy as np
+
+from ..builder import BOOL, INT64, Builder, Value
 from .registry import translation
 
 
@@ -13,9 +15,14 @@ def _linear(b: Builder, value: Value, weight: Value, bias: Any) -> Value:
     return b.add("Gemm", value, weight, bias, transB=1)
 
 
-@translation("mm", "bmm", "batched_product", "mv", "dot", "transposed_mm")
+@translation("mm", "bmm", "batched_product", "mv", "dot", "vdot", "transposed_mm")
 def _matmul(b: Builder, first: Value, second: Value) -> Value:
     return b.add("MatMul", first, second)
+
+
+@translation("linalg_det")
+def _det(b: Builder, value: Value) -> Value:
+    return b.add("Det", value)
 
 
 @translation("outer_product")
@@ -61,12 +68,20 @@ def _merge_heads(b: Builder, value: Value, batch: Any, heads: int) -> Value:
 
 @translation("attention")
 def _attention(b: Builder, query: Value, key: Value, value: Value, mask: Any, is_causal: bool, scale: float) -> Any:
-    rank = key.rank
+    rank, heads, groups = key.rank, query.shape[1], key.shape[1]
+    if heads != groups:  # a head of the keys for several of the queries
+        places = b.constant(np.repeat(np.arange(groups), heads // groups), INT64)
+        key, value = (
+            Value(b, b.add("Gather", each, places, axis=1).name, each.dtype, each.shape, each.sizes)
+            for each in (key, value)
+        )
     turned = b.transpose(key, [*range(rank - 2), rank - 1, rank - 2])
     scores = b.add("MatMul", query * scale, turned)
     if is_causal:
         sizes = b.ints([b.dim(query, rank - 2), b.dim(key, rank - 2)])
         mask = b.add("Trilu", b.filled(sizes, True, BOOL), upper=0)
-    if mask is not None:
-        scores = b.where(mask, scores, float("-inf")) if mask.dtype == BOOL else scores + mask
-    return b.add("MatMul", b.add("Softmax", scores, axis=-1), value), None
+    if mask is None:
+        return b.add("MatMul", b.add("Softmax", scores, axis=-1), value), None
+    scores = b.where(mask, scores, float("-inf")) if mask.dtype == BOOL else scores + mask
+    blind = b.reduce("ReduceMax", scores, [rank - 1], True) == float("-inf")  # queries that may look nowhere give zeros
+    return b.add("MatMul", b.where(blind, 0, b.add("Softmax", scores, axis=-1)), value), None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..builder import LARGEST, Builder, Value
+import numpy as np
+
+from ..builder import BOOL, LARGEST, Builder, Value
 from .registry import result_dtype, translation, wrapped
 
 
@@ -215,3 +217,22 @@ def _diagonal(b: Builder, value: Value, offset: int, dim1: int, dim2: int) -> Va
     places = [start + place * (columns + 1) for place in range(length)]
     flat = b.reshape(flat, [-1]) if rank == 2 else flat
     return b.add("Gather", flat, b.ints(places), axis=rank - 2)
+
+
+@translation("trace")
+def _trace(b: Builder, value: Value) -> Value:
+    return b.cast(b.reduce("ReduceSum", _diagonal(b, value, 0, 0, 1), (), False), result_dtype(b))
+
+
+@translation("diag_embed")
+def _diag_embed(b: Builder, value: Value, offset: int, dim1: int, dim2: int) -> Value:
+    rank = value.rank + 1
+    (length,) = b.fixed(value, [value.rank - 1])
+    sides = [0] * (rank - 2) + [max(offset, 0)] + [0] * (rank - 2) + [max(-offset, 0)]
+    rows = b.unsqueeze(b.add("Pad", value, b.ints(sides), mode="constant") if offset else value, rank - 2)
+    found = b.where(b.constant(np.eye(length + abs(offset), k=offset), BOOL), rows, b.constant(0, value.dtype))
+    first, second = wrapped(dim1, rank), wrapped(dim2, rank)
+    order = [*range(rank - 2)]
+    for dim, place in sorted(((first, rank - 2), (second, rank - 1))):
+        order.insert(dim, place)
+    return b.transpose(found, order)

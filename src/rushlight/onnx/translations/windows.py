@@ -139,7 +139,7 @@ def _resize(b: Builder, value: Value, out: Any, scales: Any, mode: str, align_co
         if mode == "bicubic":
             options["cubic_coeff_a"] = -0.75
         if antialias:
-            options["antialias"] = 1
+            options |= {"antialias": 1, "exclude_outside": 1}
     if scales and all(scale is not None for scale in scales):
         factors = b.constant([1.0] * (value.rank - len(scales)) + [float(scale) for scale in scales], "float32")
         return b.add("Resize", value, None, factors, **options)
