@@ -38,6 +38,16 @@ def _no_index(case):
     return case.name in ("put", "accumulate") and _refused_by_pytorch(case, "at least one index must be provided")
 
 
+def _complex_gradient(case):
+    """Functions of complex tensors whose gradient is known here, and not to PyTorch."""
+    return _refused_by_pytorch(case, "does not support automatic differentiation for outputs with complex dtype")
+
+
+def _misplaced_gradient(case):
+    """PyTorch's gradient of ``as_strided_scatter`` leaves the written elements, and takes the others."""
+    return case.name == "as_strided_scatter" and case.told.startswith("gradient") and "raises" not in case.told
+
+
 def _view_inside(case):
     """PyTorch's own code calls view() where the operands' strides do not allow it; the call has a result."""
     return case.name in ("kron", "take_along_dim") and _refused_by_pytorch(case, "view size is not compatible")
@@ -58,7 +68,7 @@ _PLACED = {
 
 def _equal_elements(case):
     """Positions among equal elements (NaN are equal), where PyTorch's order is not stable."""
-    if case.name not in _PLACED or not isinstance(case.operands[0], torch.Tensor):
+    if case.name not in _PLACED or not isinstance(case.operands[0], torch.Tensor) or _is_outward(case):
         return False
     pairs = []
     for result in (case.ours, case.theirs):
@@ -143,7 +153,7 @@ def _half_overflow(case):
     """Products in half precision that pass its largest number on the way: PyTorch rounds each partial result, so that
     infinities and, by a zero, NaN come out; here they are taken in float32 and rounded once."""
     dtypes = {name_of(operand.dtype) for operand in case.operands if isinstance(operand, torch.Tensor)}
-    named = case.name in ("prod", "matrix_exp", "linalg.matrix_exp")
+    named = case.name in ("prod", "matrix_exp", "linalg.matrix_exp", "nn.functional.soft_margin_loss")
     return named and not dtypes.isdisjoint(("float16", "bfloat16")) and _is_infinite(case.told)
 
 
@@ -422,6 +432,37 @@ def _distance_in_single(case):
     return bool((np.abs(ours - theirs) <= 1e-6 * max(1.0, reach)).all())
 
 
+def _numbers_of(case):
+    """The two numbers that a graph program tells apart, or None."""
+    found = re.search(r" at \[[\d, ]*\] np\.\w+\((.+)\), not np\.\w+\((.+)\) \(\d+ of", case.told)
+    return found and case.name == "graph program" and [complex(each) for each in found.groups()]
+
+
+def _rounded_to_single(case):
+    """Numbers of graph programs that passed through float32, some steps of which double what its rounding leaves open."""
+    numbers, single = _numbers_of(case), (torch.float32, torch.complex64)
+    if not numbers or not any(each.dtype in single for each in case.operands):
+        return False
+    return abs(numbers[0] - numbers[1]) <= 2.0**-20 * abs(numbers[1])
+
+
+def _sign_of_a_rest(case):
+    """Gradients of graph programs through numbers that are the rounding of 0, of which `abs` asks for the direction."""
+    if not _numbers_of(case) or not case.told.startswith(("second", "grad", "backward")):
+        return False
+    sizes = [each.detach().abs() for each in case.operands]
+    return any(bool(((size > 0) & (size < 1e-13)).any()) for size in sizes)
+
+
+def _unfinished_gradient(case):
+    """Functions that PyTorch computes, but whose derivative fails in steps of its own: it has no kernel for half precision, or
+    meets operands of several dtypes."""
+    if not case.told.startswith("gradient taken here, PyTorch raises"):
+        return False
+    found = re.search(r': "\w+_backward" not implemented for|: Found dtype|: result type Float can\'t be cast', case.told)
+    return found is not None
+
+
 EXPLAINED = (
     write_into_windows,
     write_of_its_own_window,
@@ -443,6 +484,11 @@ EXPLAINED = (
     _distance_in_single,
     _gradient_of_real_part,
     _no_index,
+    _rounded_to_single,
+    _sign_of_a_rest,
+    _unfinished_gradient,
+    _complex_gradient,
+    _misplaced_gradient,
     _view_inside,
     _equal_elements,
     _free_vectors,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import torch
+from libraries import Raised, attempt
 
 _WRITING = ("write", "foreach", "out", "custom")  # the steps of programs that compute into a tensor
 
@@ -55,12 +56,16 @@ def _places(tensor):
 
 def replayed_view(case):
     """A view as real numbers or with a lazy bit, whose base took another shape (`transpose_`) since: PyTorch makes the view again from
-    the base as it is now, and so brings its gradient to other elements than it shows, or to a shape that does not fit."""
-    found = re.search(r"\[(\d+)\] \[3\] 'AsStridedBackward0', not '(ViewAsReal|Conj|NegView)Backward0'$", case.told)
+    the base as it is now, and so brings its gradient to other elements than it shows, or to a shape that does not fit, or fails."""
+    found = re.search(
+        r"\[(\d+)\] \[3\] ('AsStridedBackward0', not '(ViewAsReal|Conj|NegView)Backward0'$|taken here, PyTorch raises)", case.told
+    )
     if case.name != "graph program" or found is None:
         return False
     view = case.operands[int(found[1])]
-    again = view._view_func(view._base)
+    again = attempt(view._view_func, view._base)
+    if isinstance(again, Raised):
+        return case.told.endswith(f"raises {again.kind}: {again.line}")
     return (again.shape, again.stride()) != (view.shape, view.stride())
 
 
@@ -70,7 +75,7 @@ _IN_PLACE_VIEWS = re.compile(r"((Unsqueeze|Transpose|T|AsStrided)Backward1|Squee
 def retained_before_a_view(case):
     """A tensor that retains its gradient and takes another shape in place (`squeeze_`): PyTorch leaves what keeps the gradient at the
     former node, but says that the tensor retains it, and breaks off with an internal error at the next write into it."""
-    found = re.search(r"\[(\d+)\] \[5\] False, not True$", case.told)
+    found = re.search(r"\[(\d+)\] (\[4\] NoneType, not a tensor|\[5\] False, not True)$", case.told)
     if case.name != "graph program" or found is None:
         return False
     return _IN_PLACE_VIEWS.search(case.operands[int(found[1])].grad_fn.name()) is not None

@@ -82,7 +82,7 @@ class FunctionCtx:
 class BackwardCFunction(FunctionCtx, Node):
     """The node of one call of a custom Function; each Function class has a class of its own for it, ``_backward_cls``."""
 
-    runs_without_gradient = True
+    runs_without_gradient = gives_all = True
     _materialize_non_diff_grads = True
 
     def __init__(self):
@@ -176,7 +176,7 @@ class BackwardCFunction(FunctionCtx, Node):
                         )
                     )
                 continue
-            result.append(None if gradient is None or not meta[2] else self._fitted(gradient, meta, position))
+            result.append(gradient if gradient is None or not meta[2] else self._fitted(gradient, meta, position))
         return tuple(result)
 
     def _fitted(self, gradient, meta, position):

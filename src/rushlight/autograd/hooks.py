@@ -9,6 +9,7 @@ from typing import Any
 
 from ..base.errors import hinted
 from ..base.scalars import type_name
+from .modes import state
 
 
 class RemovableHandle:
@@ -225,9 +226,12 @@ def before_node(hooks, grads):
 
 
 def after_node(node, inputs, outputs):
-    """The gradients of a node's inputs after its hooks, which see None for one that leads nowhere, and for a number."""
-    found, places, following = [*inputs], [*node.shown_places()], node.next_functions
-    shown = [None if target is None else found[place] for place, (target, _) in zip(places, following)]
+    """The gradients of a node's inputs after its hooks, which see None for one that leads nowhere in this run, and for a number."""
+    found, places, following, task = [*inputs], [*node.shown_places()], node.next_functions, state.task
+    reached = [target is not None and (task.whole or task.reaches(target)) for target, _ in following]
+    if node.gives_all or (node.gives_together and any(reached)):
+        reached = [node.gives_all or target is not None for target, _ in following]
+    shown = [found[place] if seen else None for place, seen in zip(places, reached)]
     inputs = (*shown, *[None] * (len(following) - len(shown)))
     for hook in tuple(node.hooks.after.values()):
         replaced = hook(inputs, tuple(outputs))
