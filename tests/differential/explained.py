@@ -9,7 +9,14 @@ from typing import NamedTuple
 import mpmath
 import numpy as np
 import torch
-from explained_views import replayed_view, retained_before_a_view, write_into_windows, write_of_its_own_window
+from explained_graphs import (
+    replayed_view,
+    retained_before_a_view,
+    rounded_to_single,
+    sign_of_a_rest,
+    write_into_windows,
+    write_of_its_own_window,
+)
 from libraries import array_of, name_of
 
 
@@ -432,34 +439,14 @@ def _distance_in_single(case):
     return bool((np.abs(ours - theirs) <= 1e-6 * max(1.0, reach)).all())
 
 
-def _numbers_of(case):
-    """The two numbers that a graph program tells apart, or None."""
-    found = re.search(r" at \[[\d, ]*\] np\.\w+\((.+)\), not np\.\w+\((.+)\) \(\d+ of", case.told)
-    return found and case.name == "graph program" and [complex(each) for each in found.groups()]
-
-
-def _rounded_to_single(case):
-    """Numbers of graph programs that passed through float32, some steps of which double what its rounding leaves open."""
-    numbers, single = _numbers_of(case), (torch.float32, torch.complex64)
-    if not numbers or not any(each.dtype in single for each in case.operands):
-        return False
-    return abs(numbers[0] - numbers[1]) <= 2.0**-20 * abs(numbers[1])
-
-
-def _sign_of_a_rest(case):
-    """Gradients of graph programs through numbers that are the rounding of 0, of which `abs` asks for the direction."""
-    if not _numbers_of(case) or not case.told.startswith(("second", "grad", "backward")):
-        return False
-    sizes = [each.detach().abs() for each in case.operands]
-    return any(bool(((size > 0) & (size < 1e-13)).any()) for size in sizes)
-
-
 def _unfinished_gradient(case):
     """Functions that PyTorch computes, but whose derivative fails in steps of its own: it has no kernel for half precision, or
     meets operands of several dtypes."""
     if not case.told.startswith("gradient taken here, PyTorch raises"):
         return False
-    found = re.search(r': "\w+_backward" not implemented for|: Found dtype|: result type Float can\'t be cast', case.told)
+    found = re.search(
+        r': "\w+_backward" not implemented for|: Found dtype|: result type Float can\'t be cast', case.told
+    )
     return found is not None
 
 
@@ -468,6 +455,8 @@ EXPLAINED = (
     write_of_its_own_window,
     replayed_view,
     retained_before_a_view,
+    rounded_to_single,
+    sign_of_a_rest,
     _nan_times_zero,
     _view_of_tracked_integers,
     _deviation_overflow,
@@ -484,8 +473,6 @@ EXPLAINED = (
     _distance_in_single,
     _gradient_of_real_part,
     _no_index,
-    _rounded_to_single,
-    _sign_of_a_rest,
     _unfinished_gradient,
     _complex_gradient,
     _misplaced_gradient,
