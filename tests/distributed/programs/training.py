@@ -1,27 +1,12 @@
 """Trainings with DistributedDataParallel and its relatives, run by each process of a job: writes down gradients and parameters, in JSON."""
 
-import importlib
-import json
-import sys
-import warnings
-from pathlib import Path
+from telling import CASES, case, d, m, nn, part, rank, size, tell
 
-warnings.simplefilter("ignore")
-NAME = sys.argv[1]
-m = importlib.import_module(NAME)
-d = importlib.import_module(f"{NAME}.distributed")
-hooks = importlib.import_module(f"{NAME}.distributed.algorithms.ddp_comm_hooks")
-default_hooks = importlib.import_module(f"{NAME}.distributed.algorithms.ddp_comm_hooks.default_hooks")
-power = importlib.import_module(f"{NAME}.distributed.algorithms.ddp_comm_hooks.powerSGD_hook")
-d.init_process_group("gloo")
-rank, size = d.get_rank(), d.get_world_size()
-nn, DDP = m.nn, m.nn.parallel.DistributedDataParallel
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+hooks = part("distributed.algorithms.ddp_comm_hooks")
+default_hooks, power = (
+    part(f"distributed.algorithms.ddp_comm_hooks.{name}") for name in ("default_hooks", "powerSGD_hook")
+)
+DDP = nn.parallel.DistributedDataParallel
 
 
 def numbers(module):
@@ -181,7 +166,7 @@ def join_that_throws():
     return joined(throw_on_early_termination=True)
 
 
-zero = importlib.import_module(f"{NAME}.distributed.optim").ZeroRedundancyOptimizer
+zero = part("distributed.optim").ZeroRedundancyOptimizer
 
 
 def shared_out(kind, after=3, **options):
@@ -228,12 +213,4 @@ def zero_with_groups():
 
 
 if __name__ == "__main__":
-    told = {}
-    for name, act in CASES.items():
-        try:
-            told[name] = act()
-        except Exception as error:
-            told[name] = [type(error).__name__, str(error).split("\n")[0].removeprefix("[rank0]: ")]
-        d.barrier()
-    Path(sys.argv[2], f"{rank}.json").write_text(json.dumps(told))
-    d.destroy_process_group()
+    tell(message=lambda line: line.removeprefix("[rank0]: "))
