@@ -57,7 +57,8 @@ def _misplaced_gradient(case):
 
 def _view_inside(case):
     """PyTorch's own code calls view() where the operands' strides do not allow it; the call has a result."""
-    return case.name in ("kron", "take_along_dim") and _refused_by_pytorch(case, "view size is not compatible")
+    named = case.name in ("kron", "take_along_dim") or case.name.startswith("nn.functional.max_unpool")
+    return named and _refused_by_pytorch(case, "view size is not compatible")
 
 
 # Which of equal elements is named where no stable order is asked for: PyTorch's own paths differ among each other.
@@ -341,8 +342,10 @@ _OF_FULL_RANK = (
 
 def _singular(case):
     """What is not defined where a matrix has not full rank: its condition, the rest of its QR decomposition, its solution, what
-    is left in place of its inverse, the phase of its determinant, and its pseudo-inverse where singular values of rounding count."""
-    named = case.name in _OF_FULL_RANK
+    is left in place of its inverse, the phase of its determinant, its pseudo-inverse where singular values of rounding count, and the
+    gradient of its nuclear norm."""
+    nuclear = case.name in ("linalg.matrix_norm", "linalg.norm", "norm") and "nuc" in case.operands
+    named = case.name in _OF_FULL_RANK or (nuclear and case.told.startswith("gradient"))
     return named and case.operands[0].numel() and not _is_outward(case) and not _has_full_rank(case.operands[0])
 
 
