@@ -60,3 +60,70 @@ def test_backward_with_inputs_leaves_the_others_alone():
         x, w = library.ones(3, 4, requires_grad=True), library.ones(5, 4, requires_grad=True)
         library.nn.functional.linear(x, w).sum().backward(inputs=[w])
         assert x.grad is None and w.grad.eq(3).all()
+
+
+def _scaled(library):
+    class Scaled(library.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, z):
+            return x * z
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2, grad * 3
+
+    return Scaled
+
+
+OPERATIONS = {
+    "one": lambda t, x, z: x.clone(),
+    "number": lambda t, x, z: x * 2,
+    "view": lambda t, x, z: x.view(-1),
+    "two": lambda t, x, z: x * z,
+    "joint": lambda t, x, z: t.nn.functional.layer_norm(x, (3,), z[0]),
+    "list": lambda t, x, z: t.cat([x, z]),
+    "part written": lambda t, x, z: (x * 1).index_put_((t.tensor([0]),), z[:1]),
+    "Function": lambda t, x, z: _scaled(t).apply(x, z),
+    "Function of an untracked one": lambda t, x, z: _scaled(t).apply(x.detach(), z),
+}
+
+
+@pytest.mark.parametrize("ends", ["result", "x", "z", "result x"])
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_hooks_of_the_last_node_on_the_way(name, ends):
+    heard = {}
+    for library in (rl, torch):
+        x, z = (library.full((3, 3), value).requires_grad_() for value in (1.0, 2.0))
+        named = {"x": x, "z": z, "result": OPERATIONS[name](library, x, z)}
+        seen = heard[library] = []
+        named["result"].grad_fn.register_hook(
+            lambda inputs, outputs, seen=seen: seen.append([g is None for g in inputs])
+        )
+        try:
+            named["result"].sum().backward(inputs=[named[end] for end in ends.split()])
+        except RuntimeError as error:
+            seen.append(str(error).splitlines()[0])
+        seen.append([x.grad is None, z.grad is None])
+    assert heard[rl] == heard[torch]
+
+
+NOTHING = {
+    "norm of order 0": ((2, 3), lambda t, x: t.linalg.vector_norm(x, 0)),
+    "norm of order 0 along rows": ((2, 3), lambda t, x: t.norm(x, 0, 1)),
+    "cholesky of no matrix": ((0, 3, 3), lambda t, x: t.cholesky(x)),
+    "cholesky of empty ones": ((2, 0, 0), lambda t, x: t.cholesky(x, upper=True)),
+    "gather of nothing": ((3,), lambda t, x: x.gather(0, t.zeros(0))),
+}
+
+
+@pytest.mark.filterwarnings("ignore:torch.cholesky is deprecated")
+@pytest.mark.parametrize("name", NOTHING)
+def test_gradients_of_what_does_not_depend(name):
+    shape, function = NOTHING[name]
+    found = []
+    for library in (rl, torch):
+        x = library.ones(shape, requires_grad=True)
+        result = function(library, x)
+        (gradient,) = library.autograd.grad(result, x, library.ones_like(result), allow_unused=True)
+        found.append((result.grad_fn.name(), gradient if gradient is None else gradient.tolist()))
+    assert found[0] == found[1]

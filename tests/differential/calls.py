@@ -86,8 +86,9 @@ def samples_of(name, values):
     info = operations()[name]
     dtypes = info.dtypes
     dtype = torch.float32 if torch.float32 in dtypes else sorted(dtypes, key=str)[0]
+    tracked = info.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
     found = []
-    for number, sample in enumerate(info.sample_inputs("cpu", dtype)):
+    for number, sample in enumerate(info.sample_inputs("cpu", dtype, requires_grad=tracked)):
         if number == MOST_SAMPLES:
             break
         call = Call(name, (sample.input, *sample.args), dict(sample.kwargs))
@@ -206,5 +207,6 @@ def _gradients(library, call, result):
     results = [t for t in _leaves(result) if isinstance(t, library.Tensor) and t.requires_grad]
     if not leaves or not results:
         return None
-    weights = [library.arange(1, t.numel() + 1).reshape(t.shape).to(t.dtype) % 7 - 3 for t in results]
+    weights = [(library.arange(1, t.numel() + 1).reshape(t.shape) % 7 - 3).to(t.dtype) for t in results]
+    weights = [weight * (1 + 0.5j) if weight.is_complex() else weight for weight in weights]
     return attempt(library.autograd.grad, results, leaves, weights, allow_unused=True)

@@ -9,7 +9,14 @@ from typing import NamedTuple
 import mpmath
 import numpy as np
 import torch
-from explained_views import replayed_view, retained_before_a_view, write_into_windows, write_of_its_own_window
+from explained_graphs import (
+    replayed_view,
+    retained_before_a_view,
+    rounded_to_single,
+    sign_of_a_rest,
+    write_into_windows,
+    write_of_its_own_window,
+)
 from libraries import array_of, name_of
 
 
@@ -38,9 +45,20 @@ def _no_index(case):
     return case.name in ("put", "accumulate") and _refused_by_pytorch(case, "at least one index must be provided")
 
 
+def _complex_gradient(case):
+    """Functions of complex tensors whose gradient is known here, and not to PyTorch."""
+    return _refused_by_pytorch(case, "does not support automatic differentiation for outputs with complex dtype")
+
+
+def _misplaced_gradient(case):
+    """PyTorch's gradient of ``as_strided_scatter`` leaves the written elements, and takes the others."""
+    return case.name == "as_strided_scatter" and case.told.startswith("gradient") and "raises" not in case.told
+
+
 def _view_inside(case):
     """PyTorch's own code calls view() where the operands' strides do not allow it; the call has a result."""
-    return case.name in ("kron", "take_along_dim") and _refused_by_pytorch(case, "view size is not compatible")
+    named = case.name in ("kron", "take_along_dim") or case.name.startswith("nn.functional.max_unpool")
+    return named and _refused_by_pytorch(case, "view size is not compatible")
 
 
 # Which of equal elements is named where no stable order is asked for: PyTorch's own paths differ among each other.
@@ -58,7 +76,7 @@ _PLACED = {
 
 def _equal_elements(case):
     """Positions among equal elements (NaN are equal), where PyTorch's order is not stable."""
-    if case.name not in _PLACED or not isinstance(case.operands[0], torch.Tensor):
+    if case.name not in _PLACED or not isinstance(case.operands[0], torch.Tensor) or _is_outward(case):
         return False
     pairs = []
     for result in (case.ours, case.theirs):
@@ -143,7 +161,7 @@ def _half_overflow(case):
     """Products in half precision that pass its largest number on the way: PyTorch rounds each partial result, so that
     infinities and, by a zero, NaN come out; here they are taken in float32 and rounded once."""
     dtypes = {name_of(operand.dtype) for operand in case.operands if isinstance(operand, torch.Tensor)}
-    named = case.name in ("prod", "matrix_exp", "linalg.matrix_exp")
+    named = case.name in ("prod", "matrix_exp", "linalg.matrix_exp", "nn.functional.soft_margin_loss")
     return named and not dtypes.isdisjoint(("float16", "bfloat16")) and _is_infinite(case.told)
 
 
@@ -324,8 +342,10 @@ _OF_FULL_RANK = (
 
 def _singular(case):
     """What is not defined where a matrix has not full rank: its condition, the rest of its QR decomposition, its solution, what
-    is left in place of its inverse, the phase of its determinant, and its pseudo-inverse where singular values of rounding count."""
-    named = case.name in _OF_FULL_RANK
+    is left in place of its inverse, the phase of its determinant, its pseudo-inverse where singular values of rounding count, and the
+    gradient of its nuclear norm."""
+    nuclear = case.name in ("linalg.matrix_norm", "linalg.norm", "norm") and "nuc" in case.operands
+    named = case.name in _OF_FULL_RANK or (nuclear and case.told.startswith("gradient"))
     return named and case.operands[0].numel() and not _is_outward(case) and not _has_full_rank(case.operands[0])
 
 
@@ -422,11 +442,24 @@ def _distance_in_single(case):
     return bool((np.abs(ours - theirs) <= 1e-6 * max(1.0, reach)).all())
 
 
+def _unfinished_gradient(case):
+    """Functions that PyTorch computes, but whose derivative fails in steps of its own: it has no kernel for half precision, or
+    meets operands of several dtypes."""
+    if not case.told.startswith("gradient taken here, PyTorch raises"):
+        return False
+    found = re.search(
+        r': "\w+_backward" not implemented for|: Found dtype|: result type Float can\'t be cast', case.told
+    )
+    return found is not None
+
+
 EXPLAINED = (
     write_into_windows,
     write_of_its_own_window,
     replayed_view,
     retained_before_a_view,
+    rounded_to_single,
+    sign_of_a_rest,
     _nan_times_zero,
     _view_of_tracked_integers,
     _deviation_overflow,
@@ -443,6 +476,9 @@ EXPLAINED = (
     _distance_in_single,
     _gradient_of_real_part,
     _no_index,
+    _unfinished_gradient,
+    _complex_gradient,
+    _misplaced_gradient,
     _view_inside,
     _equal_elements,
     _free_vectors,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import torch
-from libraries import attempt, difference
+from libraries import Raised, attempt, difference
 
 import rushlight as rl
 
@@ -348,4 +348,7 @@ def compared(recipe):
     theirs = attempt(train, torch, recipe)
     ours = attempt(train, rl, recipe)
     loose = 20 if recipe["dtype"] != "bfloat16" else 4
-    return difference(ours, theirs, loose)
+    told = difference(ours, theirs, loose)
+    # Once bfloat16 came to an infinite loss, roundings decide what is infinite and what NaN.
+    diverged = recipe["dtype"] == "bfloat16" and not isinstance(theirs, Raised) and not theirs[0][-1].isfinite()
+    return None if told and diverged and difference(ours[0], theirs[0], loose) is None else told

@@ -18,6 +18,7 @@ from ..base.lazy import stored_in
 from ..base.user_code import user_place
 from ..ops.table import functions
 from . import anomaly
+from .fitting import arriving
 from .hooks import after_node, at_tensors, before_node, run_post_accumulate_hooks, run_tensor_hooks
 from .modes import state
 from .names import described
@@ -92,7 +93,7 @@ def execute(roots, gradients, keep_graph, create_graph, wanted=None, accumulate=
             state.grad = create_graph
             state.update()
         for (node, number), grad in zip(roots, gradients):
-            _add_pending(pending, node, number, grad)
+            _add_pending(pending, node, number, grad, None, gradients)
         _run(order, leaves, pending, way, captures, freed)
     finally:
         state.grad, state.recording, state.task = before
@@ -246,14 +247,14 @@ def _run(order, leaves, pending, way, captures, freed):
                         after_node(target, (), (gradient,))
                 elif left is not None:
                     if gradient is not None:
-                        _add_pending(pending, target, 0, gradient)
+                        _add_pending(pending, target, 0, gradient, node, grads)
                     leaves[target] = left - 1
                     if left == 1:
                         grad = pending.pop(target, None)
                         _run_special(target, grad, way, captures, recording)
             elif gradient is not None and (way is None or target in way.nodes):
                 if target in pending or target.special:
-                    _add_pending(pending, target, edge[1], gradient)
+                    _add_pending(pending, target, edge[1], gradient, node, grads)
                 else:
                     pending[target] = gradient
 
@@ -267,10 +268,12 @@ def _nothing_from(node):
 def _only_after(leaf):
     """Whether the hooks of a leaf's node all run after it, and so see the gradient that it may have taken over."""
     hooks = leaf.hooks
-    return not (hooks.before or hooks.on_tensors or hooks.retained or leaf.variable._hooks)
+    return not (hooks.forms or hooks.before or hooks.on_tensors or hooks.retained or leaf.variable._hooks)
 
 
-def _add_pending(pending, node, number, grad):
+def _add_pending(pending, node, number, grad, source, grads):
+    if node.hooks is not None and node.hooks.forms:
+        grad = arriving(node, number, grad, source, grads)
     if node.outputs == 1:
         waiting = pending.get(node)
         pending[node] = grad if waiting is None else waiting + grad
@@ -342,7 +345,8 @@ def accumulate(node, grad, recording, hooks_ran=False, unshared=None):
                         grad = grad.detach()
                     variable._grad = grad
                 else:
-                    variable._grad = (_recorded_copy if recording else functions.copied_gradient)(variable, grad)
+                    simple = not recording and grad._array.shape == variable._array.shape
+                    variable._grad = (functions.copied_gradient if simple else _copy_in_form)(variable, grad)
             elif present._array.__class__ in LAYOUT_PLUGS:
                 variable._grad = LAYOUT_PLUGS[present._array.__class__].accumulated(present, grad, recording)
             elif recording:
@@ -371,9 +375,14 @@ def _looks_alone(grad, array):
     return base._array is owner and getrefcount(base) == holders and getrefcount(owner) == 4
 
 
-def _recorded_copy(variable, grad):
-    """A copy of ``grad`` that is part of the graph, in the memory layout of ``variable``: row by row where that has gaps."""
+def _copy_in_form(variable, grad):
+    """A copy of ``grad``, part of the graph if one is recorded, in the shape and layout of ``variable``: row by row if that has gaps.
+
+    Unrecorded, a gradient of the shape that the variable had before keeps it where its strides are those of the variable.
+    """
     if grad._array.__class__ in LAYOUT_PLUGS or variable._array.__class__ in LAYOUT_PLUGS:
+        return grad.clone()
+    if not state.grad and all(n == 1 or a == b for n, a, b in zip(grad.shape, grad.stride(), variable.stride())):
         return grad.clone()
     layout = preserve_format if is_dense(stored_in(variable._array)) else contiguous_format
     return functions.empty_like(variable.detach(), dtype=grad.dtype, memory_format=layout).copy_(grad)

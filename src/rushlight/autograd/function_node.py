@@ -6,8 +6,8 @@ import warnings
 
 from ..base.errors import hinted
 from ..ops.table import functions
+from .fitting import fitted
 from .node import Freed, Node, SavedResult
-from .op_node import fit_dtype
 from .saved import SavedTensor
 
 
@@ -82,7 +82,7 @@ class FunctionCtx:
 class BackwardCFunction(FunctionCtx, Node):
     """The node of one call of a custom Function; each Function class has a class of its own for it, ``_backward_cls``."""
 
-    runs_without_gradient = True
+    runs_without_gradient = gives_all = True
     _materialize_non_diff_grads = True
 
     def __init__(self):
@@ -176,7 +176,7 @@ class BackwardCFunction(FunctionCtx, Node):
                         )
                     )
                 continue
-            result.append(None if gradient is None or not meta[2] else self._fitted(gradient, meta, position))
+            result.append(gradient if gradient is None or not meta[2] else self._fitted(gradient, meta, position))
         return tuple(result)
 
     def _fitted(self, gradient, meta, position):
@@ -188,26 +188,8 @@ class BackwardCFunction(FunctionCtx, Node):
                     f"backward of {self.name()} must return a tensor or None for input {position}",
                 )
             )
-        if gradient.is_complex() and dtype.kind not in "cW":
-            raise RuntimeError(
-                hinted(
-                    "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  "
-                    "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
-                    f"input {position} of {self.name()} is real, its gradient complex: return its .real",
-                )
-            )
-        if gradient._array.shape != shape:
-            try:
-                gradient = gradient.sum_to_size(shape)
-            except RuntimeError:
-                raise RuntimeError(
-                    hinted(
-                        f"Function {self.name()} returned an invalid gradient at index {position} - got {list(gradient.shape)} but "
-                        f"expected shape compatible with {list(shape)}",
-                        f"input {position} of forward has shape {list(shape)}; its gradient must have that shape",
-                    )
-                ) from None
-        return gradient if gradient._array.dtype == dtype else fit_dtype(gradient, dtype)
+        refusal = f"Function {self.name()} returned an invalid gradient at index {position}"
+        return fitted(gradient, shape, dtype, refusal, f"input {position} of {self.name()} has shape {list(shape)}")
 
 
 class _Given(Freed):

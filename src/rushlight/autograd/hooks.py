@@ -9,6 +9,7 @@ from typing import Any
 
 from ..base.errors import hinted
 from ..base.scalars import type_name
+from .modes import state
 
 
 class RemovableHandle:
@@ -92,10 +93,11 @@ def warn_if_has_hooks(tensor):
 class NodeHooks:
     """All that is registered on one node, in the order in which the engine runs it."""
 
-    __slots__ = ("after", "before", "on_tensors", "retained")
+    __slots__ = ("after", "before", "forms", "on_tensors", "retained")
 
     def __init__(self):
-        self.on_tensors = {}  # output number -> HookDict: Tensor.register_hook
+        self.forms = {}  # output number -> (shape, NumPy dtype) that its gradients have, where that tensor has another form by now
+        self.on_tensors = {}  # output number -> the HookDicts of tensors that were that output: Tensor.register_hook
         self.retained = {}  # output number -> weak reference to the tensor that retains its grad
         self.before = HookDict()  # Node.register_prehook: sees all output gradients
         self.after = HookDict()  # Node.register_hook: sees input and output gradients
@@ -204,8 +206,9 @@ def _replacement(hook, grads, replaced):
 def at_tensors(hooks, grads):
     """The gradients of a node's outputs after the hooks of those tensors; ``retain_grad`` keeps what they left."""
     grads = list(grads)
-    for number, registered in hooks.on_tensors.items():
-        grads[number] = run_tensor_hooks(registered, grads[number])
+    for number, dictionaries in hooks.on_tensors.items():
+        for registered in dictionaries:
+            grads[number] = run_tensor_hooks(registered, grads[number])
     for number, reference in hooks.retained.items():
         tensor, grad = reference(), grads[number]
         if tensor is not None and grad is not None:
@@ -223,10 +226,13 @@ def before_node(hooks, grads):
 
 
 def after_node(node, inputs, outputs):
-    """The gradients of a node's inputs after its hooks, which also see None for an input that is a number."""
-    found, places = [*inputs], [*node.shown_places()]
-    shown = tuple([found[place] for place in places])
-    inputs = (*shown, *[None] * (len(node.next_functions) - len(shown)))
+    """The gradients of a node's inputs after its hooks, which see None for one that leads nowhere in this run, and for a number."""
+    found, places, following, task = [*inputs], [*node.shown_places()], node.next_functions, state.task
+    reached = [target is not None and (task.whole or task.reaches(target)) for target, _ in following]
+    if node.gives_all or (node.gives_together and any(reached)):
+        reached = [node.gives_all or target is not None for target, _ in following]
+    shown = [found[place] if seen else None for place, seen in zip(places, reached)]
+    inputs = (*shown, *[None] * (len(following) - len(shown)))
     for hook in tuple(node.hooks.after.values()):
         replaced = hook(inputs, tuple(outputs))
         if replaced is not None:
@@ -236,8 +242,9 @@ def after_node(node, inputs, outputs):
     return found
 
 
-def move_retained(old, new):
-    """A write in place gave a tensor the edge ``new``: its ``retain_grad`` follows it there."""
-    hooks = old[0].hooks
+def leave_hooks(tensor, old, new):
+    """A write gave ``tensor`` the edge ``new`` in the place of ``old``: its hooks stay behind, its ``retain_grad`` follows."""
+    tensor._hooks = None
+    hooks = old[0].hooks if old.__class__ is tuple else None
     if hooks is not None and old[1] in hooks.retained:
         hooks_of(new[0]).retained[new[1]] = hooks.retained.pop(old[1])

@@ -76,6 +76,8 @@ class Node:
     hooks = None  # a `NodeHooks` once somebody registered one: hooks.py
     special = False  # whether the engine must look closer: several outputs, hooks, or a leaf's end
     runs_without_gradient = False  # whether `apply` is called even where no gradient arrived
+    gives_all = False  # whether its hooks see also the gradients that nobody asked for,
+    gives_together = False  # or see all as soon as one was asked for
     gate = False  # whether it is of an operation with ``gate``, and passes on what is ``_gated_by`` it already
 
     def apply(self, *grads):

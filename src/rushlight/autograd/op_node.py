@@ -200,6 +200,10 @@ class OpNode(Node):
     __slots__ = ("constants", "inputs", "plan", "versions")
 
     @property
+    def gives_together(self):
+        return self.plan.has_lists
+
+    @property
     def next_functions(self):
         following = super().next_functions
         return tuple([following[place] for place in self.shown_places()])

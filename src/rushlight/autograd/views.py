@@ -10,7 +10,7 @@ from ..base.lazy import bits_of, rebuilt, stored_in
 from ..ops.table import functions
 from . import modes
 from .hints import call_of
-from .hooks import move_retained
+from .hooks import leave_hooks
 from .names import described
 from .node import LEAF, Freed, Node, Nowhere, SavedResult, edge_of, next_sequence, node_class, produced_by
 
@@ -53,8 +53,7 @@ class View:
         former, self.version = self.edge, tensor._version_counter.value
         base_edge = edge_of(self.base) or (Nowhere(), 0)
         self.edge = edge_through(self.base, base_edge, Look(tensor, self.base))
-        if former.__class__ is tuple:
-            move_retained(former, self.edge)
+        leave_hooks(tensor, former, self.edge)
 
 
 def made_now():
@@ -112,7 +111,7 @@ class Look:
                 start = base.storage_offset() + 2 * self.offset
                 base = base.as_strided((*self.shape, 2), (*[2 * stride for stride in self.strides], 1), start)
             found = functions.view_as_complex(base)
-            found = found if self.of_pairs else self._window_on(found)
+            found = found if self.of_pairs or self._shows_all_of(found) else self._window_on(found)
             return _with_bits(found, conj, neg != whole_neg)
         if self.bits == self.whole_bits:
             return self._window_on(base)
@@ -251,8 +250,7 @@ def rebase(tensor, edge):
     """After an in-place operation recorded as ``edge``: give ``tensor`` its new history, and its base too if it is a view."""
     view = tensor._edge
     if view.__class__ is not View:
-        if view.__class__ is tuple:
-            move_retained(view, edge)
+        leave_hooks(tensor, view, edge)
         tensor._edge = edge
         return
     base = view.base
@@ -273,8 +271,7 @@ def rebase(tensor, edge):
     node.sequence = next_sequence()
     if any(entry.__class__ is SavedResult for entry in inner.saved or ()):
         inner.written_through = _WrittenThrough(node, base, node.look)
-    if base._edge.__class__ is tuple:
-        move_retained(base._edge, (node, 0))
+    leave_hooks(base, base._edge, (node, 0))
     base._edge = (node, 0)
     view.version = -1
     if view.edge.__class__ is not tuple:  # it is no leaf from now on

@@ -118,6 +118,8 @@ class placed:
 
     def forward(self, dim, index, shape):
         axis, result = wrap_dim(dim, len(shape)), filled(shape, 0, self.dtype)
+        if not index.size:  # of any dtype
+            return result
         places = flat_positions(with_axis(index, axis, len(shape)), axis, shape)
         add_at_key(result.reshape(-1), places.reshape(-1), self.reshape(-1))
         return result

@@ -48,6 +48,8 @@ class vector_norm_parts:
         return np.asarray(found).astype(kind, copy=False)
 
     def d_self(grad, self, ord, dim, keepdim, dtype, result):
+        if ord == 0:  # a number of elements
+            return None
         shape = self.shape
         x = self if dtype is None else self.to(dtype)
         if ord == 2:
@@ -79,8 +81,6 @@ def _refuse_nothing(shape, dim, ord):
 
 def _norm_gradient(x, grad, norm, ord, dim):
     """The gradient of a p-norm, from the gradient and the norm in the shape of ``x``."""
-    if ord == 0:
-        return functions.zeros_like(x)
     if ord == 1:
         return grad * x.sgn()
     if math.isinf(ord):

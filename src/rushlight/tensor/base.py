@@ -11,6 +11,7 @@ import numpy as np
 
 from ..autograd import gradients, leaves
 from ..autograd.engine import execute
+from ..autograd.fitting import keep_form
 from ..autograd.hooks import HookDict, add_hook, hooks_of, warn_if_has_hooks
 from ..autograd.names import described
 from ..autograd.node import INFERENCE, LEAF, UNTOUCHED, AccumulateGrad, edge_of, leads_nowhere
@@ -62,7 +63,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     _base = None  # the tensor that it is a view of
     _version_counter = UNTOUCHED
     _accumulator = None  # weak reference to a leaf's AccumulateGrad node
-    _hooks = None  # a leaf's tensor hooks
+    _hooks = None  # its hooks since the last write in place; those of a leaf run from here, others from its node
     _post_accumulate_hooks = None
     _grad_dtype = leaves.OWN_DTYPE
     _names = None
@@ -193,17 +194,22 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     def register_hook(self, hook):
         """Call ``hook(grad)`` when the gradient of this tensor is known; a Tensor that it returns replaces it."""
         leaves.check_hookable(self)
-        if self.is_leaf:
-            if self._hooks is None:
-                self._hooks = HookDict()
-            return add_hook(self._hooks, hook)
-        node, number = edge_of(self)
-        return add_hook(hooks_of(node).on_tensors.setdefault(number, HookDict()), hook)
+        if self._hooks is None:
+            hooks = self._hooks = HookDict()
+            if not self.is_leaf:
+                node, number = edge_of(self)
+                hooks_of(node).on_tensors.setdefault(number, []).append(hooks)
+                self._hooks = hooks  # also where that looked for the node of a view whose base was written into
+        return add_hook(self._hooks, hook)
 
     @property
     def _backward_hooks(self):
-        """The tensor hooks of a leaf, by the id of their handles; None where there are none."""
+        """The tensor's hooks, by the id of their handles; None before the first, and after a write in place. Settable."""
         return self._hooks
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks):
+        self._hooks = hooks
 
     @property
     def _post_accumulate_grad_hooks(self):
@@ -246,6 +252,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     @data.setter
     def data(self, value):
         leaves.check_data(self, value)
+        keep_form(self, value._array)
         if value.dtype is not self.dtype:
             self._accumulator = None  # a leaf of another kind collects gradients anew
         self._array = value._array

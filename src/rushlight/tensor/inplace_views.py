@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..autograd.fitting import keep_form
 from ..autograd.modes import state
 from ..autograd.node import edge_of, node_class
 from ..autograd.views import View, check_inplace
@@ -33,6 +34,8 @@ def _inplace(name, forms):
             alias._tangent = functions.tangent_of(self)
         found = getattr(functions, name)(alias, *args, **kwargs)
         edge = edge_of(found)
+        if edge is None:
+            keep_form(self, found._array)
         self._become(found)
         bump(self, name + "_")
         if edge is not None:

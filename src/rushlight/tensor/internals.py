@@ -156,14 +156,13 @@ def unit_gradient(output):
 
 @internal
 def copied_gradient(variable, grad):
-    """A copy of ``grad``, outside the graph and in the memory layout of ``variable``: row by row where that has gaps, or as it is
-    where the shape is another one by now."""
+    """A copy of ``grad``, outside the graph and in the memory layout of ``variable``: row by row where that has gaps."""
     layout = LAYOUT_PLUGS.get(grad._array.__class__)
     if layout is not None:
         return layout.copied(grad)
     stored = stored_in(grad._array)
     like = stored_in(variable._array)
-    if like.shape != stored.shape or like.__class__ in LAYOUT_PLUGS:
+    if like.__class__ in LAYOUT_PLUGS:
         like = stored
     made = new_tensor()
     if is_meta(grad._array):

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ..autograd.beside import UnfinishedNode
+from ..autograd.fitting import keep_form
 from ..autograd.modes import state
 from ..autograd.node import edge_of, next_sequence
 from ..autograd.views import check_inplace, rebase
@@ -145,7 +146,10 @@ def set_(self, source=None, storage_offset=None, size=None, stride=None):
     if recorded:
         check_inplace(self, "set_", tensors)
         edges = tuple([edge_of(tensor) for tensor in tensors])
-    self._array = rebuilt(_window_on(self, source, storage_offset, size, stride), *bits_of(self._array))
+    array = rebuilt(_window_on(self, source, storage_offset, size, stride), *bits_of(self._array))
+    if not recorded:
+        keep_form(self, array)
+    self._array = array
     self._resizable = source is None or (is_resizable(source) if isinstance(source, Tensor) else source.resizable())
     self._accumulator = None  # a leaf in other memory collects gradients anew
     bump(self, "set_")

@@ -129,7 +129,7 @@ class view_as_complex:
         return self.view(kind.to_complex().numpy)[..., 0]
 
     def d_self(grad):
-        return functions.view_as_real(grad)
+        return functions.view_as_real(grad.contiguous().resolve_conj())
 
 
 @op("conj_view(Tensor self) -> Tensor", kind=VIEW, names=(), node="ConjBackward0")

@@ -119,6 +119,8 @@ class cholesky_factor:
     by_columns = (0,)
 
     def forward(A, upper):
+        if not A.size:  # of any dtype and shape
+            return np.empty_like(A)
         factor, info = cholesky_parts.forward(A, upper)
         _raise_indefinite(info, "cholesky")
         return factor
@@ -131,9 +133,8 @@ class cholesky_factor:
 def cholesky(input, upper=False):
     """The older name of `linalg.cholesky`; reads the lower triangle, or with ``upper`` the upper one."""
     tell_successor("cholesky")
-    if input.numel() == 0:
-        return functions.empty_like(input)
-    check_square(input, "cholesky")
+    if input.numel():
+        check_square(input, "cholesky")
     return functions.cholesky_factor(input, upper)
 
 

@@ -1,10 +1,11 @@
-"""Where programs on views may differ: cases like those of explained.py, which gathers them."""
+"""Where programs on graphs may differ: cases like those of explained.py, which gathers them."""
 
 from __future__ import annotations
 
 import re
 
 import torch
+from libraries import Raised, attempt
 
 _WRITING = ("write", "foreach", "out", "custom")  # the steps of programs that compute into a tensor
 
@@ -55,12 +56,17 @@ def _places(tensor):
 
 def replayed_view(case):
     """A view as real numbers or with a lazy bit, whose base took another shape (`transpose_`) since: PyTorch makes the view again from
-    the base as it is now, and so brings its gradient to other elements than it shows, or to a shape that does not fit."""
-    found = re.search(r"\[(\d+)\] \[3\] 'AsStridedBackward0', not '(ViewAsReal|Conj|NegView)Backward0'$", case.told)
+    the base as it is now, and so brings its gradient to other elements than it shows, or to a shape that does not fit, or fails."""
+    found = re.search(
+        r"\[(\d+)\] \[3\] ('AsStridedBackward0', not '(ViewAsReal|Conj|NegView)Backward0'$|taken here, PyTorch raises)",
+        case.told,
+    )
     if case.name != "graph program" or found is None:
         return False
     view = case.operands[int(found[1])]
-    again = view._view_func(view._base)
+    again = attempt(view._view_func, view._base)
+    if isinstance(again, Raised):
+        return case.told.endswith(f"raises {again.kind}: {again.line}")
     return (again.shape, again.stride()) != (view.shape, view.stride())
 
 
@@ -70,7 +76,29 @@ _IN_PLACE_VIEWS = re.compile(r"((Unsqueeze|Transpose|T|AsStrided)Backward1|Squee
 def retained_before_a_view(case):
     """A tensor that retains its gradient and takes another shape in place (`squeeze_`): PyTorch leaves what keeps the gradient at the
     former node, but says that the tensor retains it, and breaks off with an internal error at the next write into it."""
-    found = re.search(r"\[(\d+)\] \[5\] False, not True$", case.told)
+    found = re.search(r"\[(\d+)\] (\[4\] NoneType, not a tensor|\[5\] False, not True)$", case.told)
     if case.name != "graph program" or found is None:
         return False
     return _IN_PLACE_VIEWS.search(case.operands[int(found[1])].grad_fn.name()) is not None
+
+
+def _numbers_of(case):
+    """The two numbers that a graph program tells apart, or None."""
+    found = re.search(r" at \[[\d, ]*\] np\.\w+\((.+)\), not np\.\w+\((.+)\) \(\d+ of", case.told)
+    return found and case.name == "graph program" and [complex(each) for each in found.groups()]
+
+
+def rounded_to_single(case):
+    """Numbers of graph programs that passed through float32, some steps of which double what its rounding leaves open."""
+    numbers, single = _numbers_of(case), (torch.float32, torch.complex64)
+    if not numbers or not any(each.dtype in single for each in case.operands):
+        return False
+    return abs(numbers[0] - numbers[1]) <= 2.0**-20 * abs(numbers[1])
+
+
+def sign_of_a_rest(case):
+    """Gradients of graph programs through numbers that are the rounding of 0, of which `abs` asks for the direction."""
+    if not _numbers_of(case) or not case.told.startswith(("second", "grad", "backward")):
+        return False
+    sizes = [each.detach().abs() for each in case.operands]
+    return any(bool(((size > 0) & (size < 1e-13)).any()) for size in sizes)
