@@ -92,7 +92,7 @@ globals().update(_PACKED, bit=_PACKED["uint1"])
 
 # Rooms and modules that are imported when first used: `import rushlight` stays fast.
 _MODULES = frozenset(
-    ("__config__", "accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "distributions", "draw", "export", "func", "futures", "fx", "hub", "jit", "multiprocessing", "fft", "kernels", "library", "linalg", "masked", "mps", "mtia", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization",
+    ("__config__", "__future__", "accelerator", "amp", "backends", "cli", "compat", "compiler", "cpu", "cuda", "distributed", "distributions", "draw", "export", "func", "futures", "fx", "hub", "jit", "multiprocessing", "fft", "kernels", "library", "linalg", "masked", "mps", "mtia", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization",
      "signal", "sparse", "special", "storage", "testing", "torch_version", "types", "utils", "version", "vision", "xpu")
 )  # fmt: skip
 _LAZY_NAMES = {
@@ -110,6 +110,10 @@ _LAZY_NAMES = {
     **dict.fromkeys(
         ("Future", "JITException", "Graph", "Node", "Value", "Block", "Type", "TensorType", "DeviceObjType", "ScriptObject", "ScriptMethod"),
         "jit.native",
+    ),
+    **dict.fromkeys(
+        ("has_mkl", "has_mkldnn", "has_openmp", "has_lapack", "has_spectral", "has_cuda", "has_cudnn", "has_mps", "set_vital"),
+        "compat.flags",
     ),
     **dict.fromkeys(
         ("_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented", "_check_with", "_check_tensor_all",

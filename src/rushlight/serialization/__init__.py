@@ -20,6 +20,7 @@ from .settings import (
     set_crc32_options,
     set_default_load_endianness,
     set_default_mmap_options,
+    skip_data,
 )
 
 # What `load` takes for ``map_location``.
@@ -45,4 +46,5 @@ __all__ = [
     "set_crc32_options",
     "set_default_load_endianness",
     "set_default_mmap_options",
+    "skip_data",
 ]

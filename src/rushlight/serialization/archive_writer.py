@@ -41,14 +41,14 @@ class ArchiveWriter:
         self.file.write(data)
         self.position += len(data)
 
-    def write(self, record, data):
-        """Add one record: ``data`` is bytes or any contiguous buffer of bytes."""
+    def write(self, record, data, skipped=False):
+        """Add one record: ``data`` is bytes or any contiguous buffer of bytes; ``skipped`` writes zeros in their place."""
         import zlib
 
         view = memoryview(data)
         name = f"{self.prefix}/{record}".encode()
         size = view.nbytes
-        crc32 = zlib.crc32(view) if self.compute_crc32 and size else 0
+        crc32 = zlib.crc32(view) if self.compute_crc32 and size and not skipped else 0
         header = self.position
         wide = struct.pack("<HH2Q", ZIP64_EXTRA, 16, size, size) if size >= MAX_32 else b""
         extra = wide + self._padding(local_header_layout.size + len(name) + len(wide))
@@ -72,7 +72,8 @@ class ArchiveWriter:
             + extra
         )
         for start in range(0, size, _CHUNK):
-            self._write(view[start : start + _CHUNK])
+            chunk = view[start : start + _CHUNK]
+            self._write(bytes(chunk.nbytes) if skipped else chunk)
         self.directory.append((name, header, size, crc32))
 
     def _padding(self, header_size):

@@ -12,7 +12,7 @@ from .archive_writer import ALIGNMENT, ArchiveWriter
 from .files import is_path, writable
 from .legacy import save_legacy
 from .pickler import Pickler
-from .settings import get_crc32_options
+from .settings import get_crc32_options, skips_data
 from .storages import UNTYPED, storage_name
 
 DEFAULT_PROTOCOL = 2
@@ -57,6 +57,13 @@ def save(
         raise ValueError(
             hinted(f"pickle protocol must be <= {_NEWEST_PROTOCOL}", f"2 to {_NEWEST_PROTOCOL} can be asked for")
         )
+    if skips_data() and not _use_new_zipfile_serialization:
+        raise RuntimeError(
+            hinted(
+                "Cannot use skip_data=True with _use_new_zipfile_serialization=False",
+                "the older format has no places for data that comes later",
+            )
+        )
     pickler = Pickler(legacy=not _use_new_zipfile_serialization)
     pickled = pickler.dump(obj)
     storages = list(pickler.storages.values())
@@ -76,7 +83,7 @@ def _write_archive(file, name, pickled, storages, with_byteorder):
     if with_byteorder:
         archive.write("byteorder", sys.byteorder.encode())
     for key, _, data in storages:
-        archive.write(f"data/{key}", data)
+        archive.write(f"data/{key}", data, skipped=skips_data())
     archive.write("version", b"3\n")
     archive.close()
 

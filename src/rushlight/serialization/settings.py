@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import threading
 
 from ..base.errors import hinted
 from ..base.public_names import public_module
@@ -83,6 +84,44 @@ class set_default_mmap_options:
 
     def __exit__(self, *error):
         _settings.mmap_flags = self._before
+
+
+class _Skipping(threading.local):
+    """Whether this thread leaves out the bytes of storages."""
+
+    now = False
+
+
+_skipping = _Skipping()
+
+
+def skips_data():
+    """Whether the bytes of storages are neither written nor read: inside `skip_data`."""
+    return _skipping.now
+
+
+class skip_data:
+    """A block in which ``save`` leaves the bytes of tensors out, as room that is zero, and ``load`` makes tensors without reading theirs.
+
+    ``materialize_fake_tensors`` is accepted: there are no fake tensors here.
+
+    >>> import io, rushlight as torch
+    >>> file = io.BytesIO()
+    >>> with torch.serialization.skip_data():
+    ...     torch.save(torch.ones(2), file)
+    >>> _ = file.seek(0)
+    >>> torch.load(file)
+    tensor([0., 0.])
+    """
+
+    def __init__(self, materialize_fake_tensors=False):
+        self.materialize_fake_tensors = materialize_fake_tensors
+
+    def __enter__(self):
+        self._before, _skipping.now = _skipping.now, True
+
+    def __exit__(self, *error):
+        _skipping.now = self._before
 
 
 def global_name(entry):

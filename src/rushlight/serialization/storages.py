@@ -10,6 +10,7 @@ from ..base.device import CPU, check_device, device
 from ..base.dtypes import ALL
 from ..base.errors import hinted
 from .messages import malformed, printable
+from .settings import skips_data
 
 # PyTorch's storage class for each dtype; the unsigned types beyond uint8 have none and are saved untyped.
 STORAGE_NAMES = {
@@ -78,7 +79,7 @@ class Storage:
         ``dtype`` says what the bytes hold where the file does not, which matters when their byte order is foreign.
         """
         if self._array is None:
-            array = self._read(self._nbytes)
+            array = np.zeros(self._nbytes, np.uint8) if skips_data() else self._read(self._nbytes)
             dtype = self.dtype or dtype
             if self._swapped and dtype is not None:
                 swap_bytes(array, dtype)

@@ -19,7 +19,7 @@ def set_module(obj, mod):
 
 def __getattr__(name):
     if name == "swap_tensors":
-        return importlib.import_module(f"{__name__}.swapping").swap_tensors
+        return importlib.import_module("..tensor.swapping", __name__).swap_tensors
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

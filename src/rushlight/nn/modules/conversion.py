@@ -6,6 +6,7 @@ import warnings
 from types import NoneType
 from typing import Any, Self, overload
 
+from ... import __future__ as choices
 from ...autograd import no_grad
 from ...base.device import DeviceLike
 from ...base.device import device as Device
@@ -14,6 +15,7 @@ from ...base.dtypes import DType
 from ...base.errors import hinted
 from ...ops.table import functions
 from ...tensor import Tensor
+from ...tensor.swapping import swap_tensors
 from ..parameter import Parameter
 
 
@@ -29,22 +31,40 @@ class ModuleConversion:
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        with no_grad():
-            for name, parameter in self._parameters.items():
-                if parameter is not None:
-                    gradient, found = parameter.grad, fn(parameter)
-                    if found.device == parameter.device:
-                        parameter.data = found
-                        if gradient is not None:
-                            gradient.data = fn(gradient)
-                        continue
-                    moved = self._parameters[name] = Parameter(found, parameter.requires_grad)
-                    if gradient is not None:
-                        moved.grad = fn(gradient).requires_grad_(gradient.requires_grad)
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                with no_grad():
+                    self._convert_parameter(name, parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _convert_parameter(self, name, parameter, fn):
+        """Put what ``fn`` makes of a parameter, and of its gradient, in its place: into it, instead of it, or exchanged with it."""
+        gradient, found = parameter.grad, fn(parameter)
+        if choices.get_swap_module_params_on_conversion():
+            parameter.grad = None
+            self._swap(name, parameter, Parameter(found, parameter.requires_grad))
+            if gradient is not None:
+                self._swap(f"{name}.grad", gradient, fn(gradient).requires_grad_(gradient.requires_grad))
+                parameter.grad = gradient
+        elif found.device == parameter.device and not choices.get_overwrite_module_params_on_conversion():
+            parameter.data = found
+            if gradient is not None:
+                gradient.data = fn(gradient)
+        else:
+            moved = self._parameters[name] = Parameter(found, parameter.requires_grad)
+            if gradient is not None:
+                moved.grad = fn(gradient).requires_grad_(gradient.requires_grad)
+
+    def _swap(self, name, tensor, other):
+        try:
+            swap_tensors(tensor, other)
+        except RuntimeError as error:
+            raise RuntimeError(
+                hinted(f"_apply(): Couldn't swap {type(self).__name__}.{name}", str(error).partition("\n")[0])
+            ) from error
 
     @overload
     def to(self, device: DeviceLike = ..., dtype: DType | None = ..., non_blocking: bool = ...) -> Self: ...

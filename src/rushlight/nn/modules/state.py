@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
+from ... import __future__ as choices
 from ...autograd import no_grad
 from ...base.errors import hinted
 from ...tensor import Tensor
+from ...tensor.swapping import swap_tensors
 from ..parameter import Parameter, is_lazy
 
 EXTRA_STATE = "_extra_state"
@@ -216,6 +218,9 @@ def _load_tensor(module, name, key, current, loaded, assign):
         )
     try:
         with no_grad():
+            if choices.get_swap_module_params_on_conversion():
+                _exchange(current, loaded, assign)
+                return None
             if not assign:
                 if current.is_meta and not loaded.is_meta:
                     warnings.warn(
@@ -226,18 +231,33 @@ def _load_tensor(module, name, key, current, loaded, assign):
                     )
                 current.copy_(loaded)
                 return None
-            if isinstance(current, Parameter):
-                if not isinstance(loaded, Parameter):
-                    loaded = Parameter(loaded, requires_grad=current.requires_grad)
-                else:
-                    loaded.requires_grad_(current.requires_grad)
-            setattr(module, name, loaded)
+            setattr(module, name, _as_parameter_like(current, loaded))
     except Exception as error:
+        doing = "swapping" if choices.get_swap_module_params_on_conversion() else "copying"
         return (
-            f'While copying the parameter named "{key}", whose dimensions in the model are {current.size()} and '
+            f'While {doing} the parameter named "{key}", whose dimensions in the model are {current.size()} and '
             f"whose dimensions in the checkpoint are {loaded.size()}, an exception occurred : {error.args}."
         )
     return None
+
+
+def _as_parameter_like(current, loaded):
+    """``loaded`` as a parameter that learns as ``current`` does, where that is one."""
+    if not isinstance(current, Parameter):
+        return loaded
+    if isinstance(loaded, Parameter):
+        return loaded.requires_grad_(current.requires_grad)
+    return Parameter(loaded, requires_grad=current.requires_grad)
+
+
+def _exchange(current, loaded, assign):
+    """Let ``current`` become what its ``module_load`` makes of ``loaded``."""
+    made = current.module_load(loaded, assign=assign)
+    if made is current or made is loaded:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in module_load"
+        )
+    swap_tensors(current, _as_parameter_like(current, made))
 
 
 class _Loading:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from . import utils
+from .celeba import CelebA
 from .cifar import CIFAR10, CIFAR100
 from .digits import Digits
 from .fakedata import FakeData
 from .folder import DatasetFolder, ImageFolder
-from .mnist import FashionMNIST, KMNIST, MNIST
+from .imagenet import ImageNet
+from .inaturalist import INaturalist
+from .mnist import FashionMNIST, KMNIST, MNIST, QMNIST
+from .places365 import Places365
 from .vision import VisionDataset
 
 __all__ = [
     "CIFAR10",
     "CIFAR100",
+    "CelebA",
     "DatasetFolder",
     "Digits",
     "FakeData",
     "FashionMNIST",
+    "INaturalist",
     "ImageFolder",
+    "ImageNet",
     "KMNIST",
     "MNIST",
+    "Places365",
+    "QMNIST",
     "VisionDataset",
 ]

@@ -1,4 +1,4 @@
-"""MNIST, FashionMNIST and KMNIST: 28x28 gray images of ten classes, in IDX files under ``root/NAME/raw``."""
+"""MNIST and its kin (Fashion, K, Q): 28x28 gray images of ten classes, in IDX files under ``root/NAME/raw``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import warnings
 
 from rushlight.base.errors import hinted
 
-from .arrays import ArrayDataset
-from .idx import damaged, read_image_file, read_label_file
-from .utils import check_integrity, download_from_mirrors
+from ..images import for_transform
+from .arrays import ArrayDataset, item
+from .idx import damaged, read_image_file, read_label_file, read_sn3_pascalvincent_tensor
+from .utils import check_integrity, download_from_mirrors, verify_str_arg
+from .vision import transformed
 
 
 class MNIST(ArrayDataset):
@@ -86,9 +88,13 @@ class MNIST(ArrayDataset):
         warnings.warn(f"{old} has been renamed {new}", stacklevel=3)
         return getattr(self, new)
 
+    def _archives(self):
+        """(archive, checksum) of each file."""
+        return self.resources
+
     def _missing(self):
         """The IDX files that are not there."""
-        names = [os.path.splitext(archive)[0] for archive, _ in self.resources]
+        names = [os.path.splitext(archive)[0] for archive, _ in self._archives()]
         return [name for name in names if not check_integrity(os.path.join(self.raw_folder, name))]
 
     def _check_exists(self):
@@ -104,7 +110,7 @@ class MNIST(ArrayDataset):
     def download(self):
         """Fetch and unpack the files that are missing, from the first mirror that has them."""
         missing = self._missing()
-        for archive, md5 in self.resources:
+        for archive, md5 in self._archives():
             if os.path.splitext(archive)[0] in missing:
                 download_from_mirrors(self.mirrors, archive, self.raw_folder, md5, self._where_files_go)
 
@@ -157,3 +163,76 @@ class KMNIST(MNIST):
         ("t10k-labels-idx1-ubyte.gz", "7320c461ea6c1c855c0b718fb2a4b134"),
     ]
     classes = ["o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo"]
+
+
+class QMNIST(MNIST):
+    """MNIST made anew from NIST's images, with 60,000 test images and where each digit comes from (Yadav, Bottou).
+
+    `what` is "train", "test", "test10k" (those of MNIST), "test50k" (the others) or "nist" (all 402,953 digits); None takes
+    "train" or "test" as `train` says. `compat` gives targets as the class; without, as an int64 tensor of eight numbers.
+    Further arguments as for MNIST.
+    """
+
+    subsets = {"train": "train", "test": "test", "test10k": "test", "test50k": "test", "nist": "nist"}
+    mirrors = ["https://raw.githubusercontent.com/facebookresearch/qmnist/master/"]
+    resources = {
+        "train": [
+            (f"{mirrors[0]}qmnist-train-images-idx3-ubyte.gz", "ed72d4157d28c017586c42bc6afe6370"),
+            (f"{mirrors[0]}qmnist-train-labels-idx2-int.gz", "0058f8dd561b90ffdd0f734c6a30e5e4"),
+        ],
+        "test": [
+            (f"{mirrors[0]}qmnist-test-images-idx3-ubyte.gz", "1394631089c404de565df7b7aeaf9412"),
+            (f"{mirrors[0]}qmnist-test-labels-idx2-int.gz", "5b5b05890a5e13444e108efe57b788aa"),
+        ],
+        "nist": [
+            (f"{mirrors[0]}xnist-images-idx3-ubyte.xz", "7f124b3b8ab81486c9d8c2749c17f834"),
+            (f"{mirrors[0]}xnist-labels-idx2-int.xz", "5ed0e788978e45d4a8bd4b7caec3d79d"),
+        ],
+    }
+
+    def __init__(self, root, what=None, compat=True, train=True, **kwargs):
+        self.what = verify_str_arg(what or ("train" if train else "test"), "what", tuple(self.subsets))
+        self.compat = compat
+        super().__init__(root, train, **kwargs)
+
+    def _archives(self):
+        """(archive, checksum) of the images and of the labels."""
+        return [(os.path.basename(url), md5) for url, md5 in self.resources[self.subsets[self.what]]]
+
+    @property
+    def images_file(self):
+        """The path of the images."""
+        return self._unpacked(0)
+
+    @property
+    def labels_file(self):
+        """The path of the labels."""
+        return self._unpacked(1)
+
+    def _unpacked(self, place):
+        return os.path.join(self.raw_folder, os.path.splitext(self._archives()[place][0])[0])
+
+    def _load_data(self):
+        """(images, rows of eight numbers) of the chosen part."""
+        images, labels = read_image_file(self.images_file), read_sn3_pascalvincent_tensor(self.labels_file).long()
+        if labels.ndim != 2 or len(labels) != len(images):
+            raise damaged(self.labels_file, f"holds labels of shape {tuple(labels.shape)} for {len(images)} images")
+        if self.what == "test10k":
+            return images[:10000].clone(), labels[:10000].clone()
+        if self.what == "test50k":
+            return images[10000:].clone(), labels[10000:].clone()
+        return images, labels
+
+    def __getitem__(self, index):
+        """(image, class or its eight numbers), each transformed."""
+        image, target = for_transform(item(self.data, index), self.transform), self.targets[index]
+        target = int(target[0]) if self.compat else target
+        return transformed(image, target, self.transform, self.target_transform)
+
+    def __getbatch__(self, indices):
+        """NotImplemented: items are read one by one, as their targets have two forms."""
+        return NotImplemented
+
+    def extra_repr(self):
+        """Which part it is."""
+        return f"Split: {self.what}"

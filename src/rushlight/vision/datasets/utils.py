@@ -77,6 +77,30 @@ def download_and_extract_archive(url, download_root, extract_root=None, filename
     extract_archive(os.path.join(download_root, filename), extract_root or download_root, remove_finished)
 
 
+def download_file_from_google_drive(file_id, root, filename=None, md5=None):
+    """Download a file of Google Drive into the folder `root` as `filename` (None: its id), unless it is there and correct.
+
+    Raises ``RuntimeError`` without the package gdown, and where `md5` does not fit afterwards.
+    """
+    try:
+        import gdown
+    except ModuleNotFoundError:
+        raise RuntimeError(
+            hinted(
+                "To download files from GDrive, 'gdown' is required. You can install it with 'pip install gdown'.",
+                f"or put the file into {os.path.abspath(root)} by hand",
+            )
+        ) from None
+    root = os.path.expanduser(root)
+    path = os.path.join(root, filename or file_id)
+    os.makedirs(root, exist_ok=True)
+    if check_integrity(path, md5):
+        return
+    gdown.download(id=file_id, output=path, quiet=False)
+    if not check_integrity(path, md5):
+        raise RuntimeError(hinted("File not found or corrupted.", f"it is {os.path.abspath(path)}"))
+
+
 def extract_archive(from_path, to_path=None, remove_finished=False):
     """Unpack a .zip, .tar, .tar.gz, .tgz, .tar.bz2, .tar.xz into the folder `to_path` (None: beside it), or a single
     compressed .gz, .bz2 or .xz file to the same name without that ending. Returns `to_path`, or the file's path.

@@ -6,7 +6,7 @@ import copyreg
 import weakref
 
 from ..base.errors import hinted
-from ..tensor.attributes import held_by
+from .attributes import held_by
 
 _POISONED = (
     "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen when you try to run backward on a "
