@@ -149,10 +149,14 @@ def _copy(source, target):
     return _function("elementwise.calls", "copy")(source, out=target)
 
 
-def _progression(out, base, step, first, direction, computed):
+def _progression(out, base, step, first, direction, computed, fused):
     if np.dtype(computed).kind == "c":
         return NotImplemented
-    return _function("elementwise.progressions", "fill")(out, base, step, first, direction, computed)
+    return _function("elementwise.progressions", "fill")(out, base, step, first, direction, computed, fused)
+
+
+def _vectors(out, base, step, group, whole):
+    return _function("elementwise.progressions", "fill_vectors")(out, base, step, group, whole)
 
 
 def _ramps(out, firsts, starts, step):
@@ -162,6 +166,7 @@ def _ramps(out, firsts, starts, step):
 moving.kernels["copy"] = ELEMENTS["copy_from"], _copy
 moving.kernels["convert"] = elementwise.HALVES, _copy
 moving.kernels["fill"] = ELEMENTS["fill_number"], _copy
+moving.kernels["vectors"] = 1, _vectors
 moving.kernels["progression"] = elementwise.PROGRESSIONS, _progression
 moving.kernels["ramps"] = elementwise.RAMPS, _ramps
 

@@ -76,13 +76,36 @@ def filled(shape, value, dtype):
     return found
 
 
-def progression(out, base, step, computed, first=0, direction=1):
-    """Fill a vector with ``base + step * (first + direction * i)``, computed in a dtype of its own; returns it."""
+def progression(out, base, step, computed, first=0, direction=1, fused=False):
+    """Fill a vector with ``base + step * (first + direction * i)``, computed in a dtype of its own; returns it.
+
+    ``fused`` rounds once, not after the product.
+    """
     elements, kernel = kernels.get("progression", _NONE)
-    if out.size < elements or kernel(out, base, step, first, direction, computed) is NotImplemented:
+    if out.size < elements or kernel(out, base, step, first, direction, computed, fused) is NotImplemented:
         places = np.arange(first, first + direction * out.size, direction).astype(computed, copy=False)
-        np.copyto(out, base + step * places, casting="unsafe")
+        found = fused_line(base, step, places) if fused else base + step * places
+        np.copyto(out, found, casting="unsafe")
     return out
+
+
+_HIGH = np.int64(-(1 << 27))  # the bits of a float64 number that make 26 of its digits
+
+
+def fused_line(base, step, places):
+    """``base + step * places`` for an array of whole numbers in a float dtype, rounded once, as a fused operation does."""
+    if places.dtype == np.float32:  # products are exact in float64
+        with np.errstate(all="ignore"):
+            return (np.asarray(base, np.float64) + np.float64(step) * places).astype(np.float32)
+    if places.dtype != np.float64 or not np.isfinite(step):
+        return base + step * places
+    # The step in two parts, of which each has exact products with the places; and what is lost when the first is added.
+    high = (np.array(step, np.float64).view(np.int64) & _HIGH).view(np.float64)
+    large, small = places * high, places * (step - high)
+    found = base + large
+    added = found - base
+    lost = (base - (found - added)) + (large - added)
+    return found + (lost + small)
 
 
 def ramps(out, firsts, lengths, step):

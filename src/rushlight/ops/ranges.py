@@ -9,7 +9,7 @@ from ..base import dtypes
 from ..base.errors import hinted
 from ..base.scalars import is_signed_word, number_array, number_in
 from .copy import filler
-from .moving import progression
+from .moving import fused_line, kernels, progression
 from .table import CREATE, composite, functions, is_half, op
 
 FLOAT, DOUBLE, INT64 = dtypes.float32.numpy, dtypes.float64.numpy, dtypes.int64.numpy
@@ -97,6 +97,25 @@ def _half_numbers(start, step, count, dtype):
     return firsts
 
 
+_LANES = np.arange(8, dtype=DOUBLE)
+
+
+def _float_numbers(start, step, count, kind):
+    """Floats of a range to PyTorch's last bit: vectors are counted from their first number, which is rounded, while two are full.
+
+    From 32,768 numbers on those are the bits of one thread: PyTorch begins its vectors anew in each.
+    """
+    width = 32 // kind.itemsize
+    found, whole = np.empty(count, kind), count - count % (2 * width)
+    kernel = kernels.get("vectors")
+    if kernel is not None and kernel[1](found, start, step, width, whole) is not NotImplemented:
+        return found
+    firsts = fused_line(start, step, np.arange(0, whole, width, dtype=DOUBLE)).astype(kind).astype(DOUBLE)
+    found[:whole] = fused_line(firsts[:, None], step, _LANES[:width]).reshape(-1)
+    found[whole:] = fused_line(start, step, np.arange(whole, count, dtype=DOUBLE))
+    return found
+
+
 @op(
     "arange(Scalar start, Scalar end, Scalar step, *, dtype? dtype=None) -> Tensor", kind=CREATE, names=(),
 )  # fmt: skip
@@ -124,6 +143,9 @@ class arange_values:
         start, end, step = (number_in(computed, value) for value in (start, end, step))
         if is_half(dtype.numpy):
             return _half_numbers(start, step, count, dtype.numpy)
+        exact = start % 1 == 0 and step % 1 == 0
+        if not exact and dtype.numpy in (FLOAT, DOUBLE):
+            return _float_numbers(start, step, count, dtype.numpy)
         # Smaller integers are counted before they are cut.
         return progression(np.empty(count, dtype.numpy), start, step, np.int64 if computed is INT64 else np.float64)
 
@@ -191,11 +213,17 @@ def _step(start, end, steps, dtype):
 
 
 def _short_line(start, end, steps, dtype):
-    found, half = _from_both_ends(steps, dtype) * _step(start, end, steps, dtype), steps // 2
+    """A line whose elements are rounded once, as by fused operations; products of float32 numbers are exact in float64."""
+    places, step = _from_both_ends(steps, DOUBLE if dtype is FLOAT else dtype), _step(start, end, steps, dtype)
+    if dtype is DOUBLE:
+        ends = np.full(steps, start, dtype)
+        ends[steps // 2 :] = end
+        return fused_line(ends, step, places)
+    found, half = places * step, steps // 2
     lower, upper = found[:half], found[half:]
     np.add(lower, number_array(dtype, start), lower)
     np.add(upper, number_array(dtype, end), upper)
-    return found
+    return found.astype(dtype, copy=False)
 
 
 def _half_line(start, end, steps, dtype):
@@ -232,8 +260,8 @@ class linspace:
         first, last = np.array(start, wide), np.array(end, wide)
         step = np.array((end - start) / (steps - 1), wide) if whole else (last - first) / np.array(steps - 1, wide)
         found, half = np.empty(steps, kind), steps // 2
-        progression(found[:half], first, step, wide)
-        progression(found[half:], last, -step, wide, first=steps - 1 - half, direction=-1)
+        progression(found[:half], first, step, wide, fused=not whole)
+        progression(found[half:], last, -step, wide, first=steps - 1 - half, direction=-1, fused=not whole)
         return found
 
 

@@ -381,8 +381,11 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     def is_cpu(self):
         return not is_meta(self._array)
 
-    is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_nested = is_cuda = is_mps = is_xpu = False
-    is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
+    # Other layouts and devices: of the classes that have them, True; properties, as classes with a __torch_function__ are asked for them.
+    is_sparse, is_sparse_csr, is_quantized, is_mkldnn, is_nested = (property(lambda self: False) for _ in range(5))
+    is_cuda, is_mps, is_xpu, is_ipu, is_maia, is_mtia, is_vulkan, is_xla = (
+        property(lambda self: False) for _ in range(8)
+    )
 
     def get_device(self):
         """The number of the device: -1 for the CPU."""

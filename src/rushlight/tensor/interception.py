@@ -11,6 +11,7 @@ from types import FunctionType
 
 from ..base.grafts import graft
 from ..ops.table import COMPOSITES, CREATE, TABLE
+from . import queries
 from .base import Tensor
 from .binding import OPERATORS
 from .classes import PLAIN_CLASSES
@@ -19,7 +20,7 @@ from .overrides import torch_function
 from .short_paths import settle
 
 # Public functions that are in no table.
-OTHERS: list = [vars(Tensor)[name] for name in ("backward", "detach", "__getitem__", "__setitem__")]
+OTHERS: list = [*queries.ASKING, *(vars(Tensor)[name] for name in ("backward", "detach", "__getitem__", "__setitem__"))]
 ASKING: list = []  # what all functions ask by now: ``asking(function)`` is the ``around`` of a graft
 # What PyTorch does not report, and what the handling itself needs.
 UNSEEN = {

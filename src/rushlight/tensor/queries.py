@@ -6,65 +6,69 @@ from ..base import settings
 from ..base.errors import hinted, kind_name
 from . import storage
 from .base import Tensor
+from .classes import PLAIN_CLASSES
 from .creation import type_name
 from .legacy import set_default_tensor_type
 from .names import NAMESPACES
+from .overrides import torch_function
 
 
-def _checked(input, name):
-    if not isinstance(input, Tensor):
+def _answer(function, *args):
+    """What a class that is no tensor's but has a ``__torch_function__`` says; TypeError for any other."""
+    found = torch_function(function, args, {}, PLAIN_CLASSES)
+    if found is NotImplemented:
         raise TypeError(
             hinted(
-                f"{name}(): argument 'input' (position 1) must be Tensor, not {kind_name(input)}",
+                f"{function.__name__}(): argument 'input' (position 1) must be Tensor, not {kind_name(args[0])}",
                 "torch.as_tensor() makes one of numbers, lists and arrays",
             )
         )
-    return input
+    return found
 
 
 def numel(input):
     """The number of elements."""
-    return _checked(input, "numel").numel()
+    return input.numel() if isinstance(input, Tensor) else _answer(numel, input)
 
 
 def is_floating_point(input):
     """Whether the dtype is a floating-point one."""
-    return _checked(input, "is_floating_point").is_floating_point()
+    return input.is_floating_point() if isinstance(input, Tensor) else _answer(is_floating_point, input)
 
 
 def is_complex(input):
     """Whether the dtype is a complex one."""
-    return _checked(input, "is_complex").is_complex()
+    return input.is_complex() if isinstance(input, Tensor) else _answer(is_complex, input)
 
 
 def is_signed(input):
     """Whether the dtype has negative numbers."""
-    return _checked(input, "is_signed").is_signed()
+    return input.is_signed() if isinstance(input, Tensor) else _answer(is_signed, input)
 
 
 def is_conj(input):
     """Whether the memory of the tensor is read conjugated, as that of ``x.conj()`` is."""
-    return _checked(input, "is_conj").is_conj()
+    return input.is_conj() if isinstance(input, Tensor) else _answer(is_conj, input)
 
 
 def is_neg(input):
     """Whether the memory of the tensor is read negated, as that of ``x.conj().imag`` is."""
-    return _checked(input, "is_neg").is_neg()
+    return input.is_neg() if isinstance(input, Tensor) else _answer(is_neg, input)
 
 
 def is_inference(input):
     """Whether the tensor was made in inference mode."""
-    return _checked(input, "is_inference").is_inference()
+    return input.is_inference() if isinstance(input, Tensor) else _answer(is_inference, input)
 
 
 def is_distributed(input):
     """Whether the tensor is spread over machines: never."""
-    return False
+    return False if isinstance(input, Tensor) else _answer(is_distributed, input)
 
 
 def is_same_size(input, other):
     """Whether two tensors have one shape."""
-    return _checked(input, "is_same_size").shape == other.shape
+    return input.shape == other.shape if isinstance(input, Tensor) else _answer(is_same_size, input, other)
 
 
 def typename(obj, /):
@@ -107,8 +111,9 @@ def const_data_ptr(input):
     return input.data_ptr()
 
 
+ASKING = numel, is_floating_point, is_complex, is_signed, is_conj, is_neg, is_inference, is_distributed, is_same_size
 PUBLIC = (
-    numel, is_floating_point, is_complex, is_signed, is_conj, is_neg, is_inference, is_distributed, is_same_size, typename,
+    *ASKING, typename,
     resize_as_, compiled_with_cxx11_abi, set_default_tensor_type, storage.is_storage,
     storage.UntypedStorage, storage.TypedStorage, *settings.PUBLIC,
 )  # fmt: skip

@@ -1,5 +1,7 @@
 """Operations that move elements, large enough for kernels: against NumPy, for many dtypes and layouts; ranges; in place."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -69,6 +71,17 @@ def test_progressions(count, kind):
         wanted = np.array(base, kind) + np.array(step, kind) * places.astype(kind)
         found = progression(np.empty(count, kind), base, step, np.dtype(kind), first, direction)
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("count", [1000, 100_001])  # without a kernel, and by one
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_progressions_that_are_rounded_once(count, kind):
+    base, step = np.array(-10, kind), np.array(20, kind) / np.array(999, kind)
+    found = progression(np.empty(count, kind), base, step, np.dtype(kind), fused=True)
+    exact = [Fraction(base.item()) + Fraction(step.item()) * place for place in range(0, count, 7)]
+    np.testing.assert_array_equal(found[::7], np.array([float(value) for value in exact], kind))
+    twice = progression(np.empty(count, kind), base, step, np.dtype(kind))
+    assert (found != twice).any()
 
 
 @pytest.mark.parametrize("kind", ["i4", "i8"])

@@ -14,8 +14,8 @@ _CHUNK = 16384  # numbers
 _ALONE = 32768  # numbers that are written before another thread has come to help
 
 
-def program(computed, stored, width):
-    """``out[i] = base + step * (first + direction * i)``, in the scalar type ``computed`` and rounded after each operation."""
+def program(computed, stored, fused, width):
+    """``out[i] = base + step * (first + direction * i)``, in the scalar type ``computed``; rounded once if ``fused``, else twice."""
     name = "progression"
     places = [("first", "i64"), ("direction", "i64"), ("count", "i64")]
     builder = Builder(name, [("out", stored + "*"), ("base", computed), ("step", computed), *places])
@@ -26,12 +26,45 @@ def program(computed, stored, width):
 
         def numbers(index, mask, carry):
             place = builder.splat(first + direction * index, width) + lane
-            value = start + distance * builder.convert(place, computed)
+            place = builder.convert(place, computed)
+            value = builder.fma(distance, place, start) if fused else start + distance * place
             builder.store(builder.convert(value, stored), out, index, mask)
 
         begin = chunk * _CHUNK
         builder.for_lanes(begin, builder.minimum(begin + _CHUNK, count), width, numbers)
     return Program(name, [builder.function])
+
+
+def vectors_program(stored, group, width):
+    """``out[i] = first + step * (i % group)``, where ``first = base + step * (i - i % group)`` is rounded to ``stored``, in f64;
+    from ``whole`` on each number is a first one."""
+    sizes = [(name, "i64") for name in ("whole", "count")]
+    builder = Builder("vectors", [("out", stored + "*"), ("base", "f64"), ("step", "f64"), *sizes])
+    out, base, step, whole, count = builder.parameters
+    start, distance, lane = builder.splat(base, width), builder.splat(step, width), builder.iota(f"i64x{width}")
+    none, within = builder.splat(builder.constant(0), width), builder.splat(builder.constant(group - 1), width)
+
+    with builder.parallel((count + _CHUNK - 1) // _CHUNK) as chunk:
+
+        def numbers(index, mask, carry):
+            place = builder.splat(index, width) + lane
+            inner = builder.select(place < builder.splat(whole, width), place & within, none)
+            first = builder.fma(distance, builder.convert(place - inner, "f64"), start)
+            first = builder.convert(builder.convert(first, stored), "f64")
+            value = builder.fma(distance, builder.convert(inner, "f64"), first)
+            builder.store(builder.convert(value, stored), out, index, mask)
+
+        begin = chunk * _CHUNK
+        builder.for_lanes(begin, builder.minimum(begin + _CHUNK, count), width, numbers)
+    return Program("vectors", [builder.function])
+
+
+def fill_vectors(out, base, step, group, whole):
+    """Fill a contiguous float array with numbers ``step`` apart, counted anew in float64 from every ``group``-th one before ``whole``."""
+    stored, width = scalar_of(out.dtype), lanes(8)
+    kernel = compiled(("vectors", stored, group, width), lambda: vectors_program(stored, group, width))
+    run = kernel.alone if out.size < _ALONE else kernel.threaded
+    run(out, float(base), float(step), whole, out.size)
 
 
 def ramps_program(stored, width):
@@ -65,11 +98,14 @@ def fill_ramps(out, firsts, starts, step):
     run(out, np.ascontiguousarray(firsts), np.append(starts, out.size), step, starts.size, share)
 
 
-def fill(out, base, step, first, direction, computed):
-    """Fill a contiguous array of integers or floats; ``computed`` is the NumPy dtype of ``base`` and ``step``."""
+def fill(out, base, step, first, direction, computed, fused):
+    """Fill a contiguous array of integers or floats; ``computed`` is the NumPy dtype of ``base`` and ``step``.
+
+    ``fused``, for floats, rounds once.
+    """
     computed, stored = scalar_of(np.dtype(computed)), scalar_of(out.dtype)
     width = lanes(8)  # places are counted in 64 bits
-    kernel = compiled(("progression", computed, stored, width), lambda: program(computed, stored, width))
+    kernel = compiled(("progression", computed, stored, fused, width), lambda: program(computed, stored, fused, width))
     number = int if NUMPY[computed].kind == "i" else float
     run = kernel.alone if out.size < _ALONE else kernel.threaded
     run(out, number(base), number(step), first, direction, out.size)
