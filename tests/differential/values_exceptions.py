@@ -149,6 +149,9 @@ KNOWN = (
         r"nn\.functional\.gelu$", None, "NaN", _infinite, "PyTorch's vector loop makes NaN of infinity, its loop over the last elements does not"
     ),
     _known(r"hypot$", None, "values+infinities", _extreme_or_tiny, "squares and quotients of the largest and of denormal numbers"),
+    _known(r"hypot$", "gradient", "NaN", _half, "PyTorch multiplies by the operand before it divides: that overflows"),
+    _known(r"copysign$", "second gradient", "values", _half, "PyTorch differentiates a rounded quotient that is 1 or -1"),
+    _known(r"special\.ndtr$", "second gradient", "NaN", _extreme, "PyTorch multiplies the density, 0, by an infinite slope"),
     _known(r"nn\.functional\.soft_margin_loss", None, "NaN+infinities", None, "ours does not overflow"),
     _known(
         r"var_mean|std_mean|native_group_norm|native_layer_norm|native_batch_norm", None, None, _extreme,

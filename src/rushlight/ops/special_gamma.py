@@ -124,7 +124,9 @@ def zeta64(s, q):
     left = (q < 0) & (offset > 0)
     if left.any():
         # The terms with a negative base are those of two other zeta functions, mirrored.
-        mirrored = _zeta_right(safe, np.where(left, np.ceil(q) - q, 1.0)) - _zeta_right(safe, np.where(left, 1 - q, 1.0))
+        mirrored = _zeta_right(safe, np.where(left, np.ceil(q) - q, 1.0)) - _zeta_right(
+            safe, np.where(left, 1 - q, 1.0)
+        )
         sign = np.where(np.floor(safe / 2) * 2 == safe, 1.0, -1.0)
         found = np.where(left, found + sign * mirrored, found)
         found = np.where(left & (safe != np.floor(safe)), np.nan, found)
