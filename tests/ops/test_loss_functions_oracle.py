@@ -94,7 +94,7 @@ def test_node_names(code):
     "F.cross_entropy(x, c + 9)", "F.cross_entropy(x, c[:3])", "F.cross_entropy(x, bits)", "F.cross_entropy(x, c, label_smoothing=2.)",
     "F.cross_entropy(x, q, w[:2])", "F.cross_entropy(x, q, ignore_index=1)", "F.binary_cross_entropy(p, q[:2])",
     "F.binary_cross_entropy(p * 3, q)", "F.binary_cross_entropy(p, bits)", "F.binary_cross_entropy_with_logits(x, q[:2])",
-    "F.gaussian_nll_loss(x, y, -q)", "F.gaussian_nll_loss(x, y, w[:2])", "F.margin_ranking_loss(x, y[0], s)",
+    "F.smooth_l1_loss(x, y[:, :2], beta=-1.0)", "F.gaussian_nll_loss(x, y, -q)", "F.gaussian_nll_loss(x, y, w[:2])", "F.margin_ranking_loss(x, y[0], s)",
     "F.cosine_embedding_loss(x, y, s[0, 0])", "F.multi_margin_loss(x, c, p=3)", "F.multi_margin_loss(x, c + 3)",
     "F.multi_margin_loss(x, c[:2])", "F.multi_margin_loss(x, c, weight=w[:2])", "F.multilabel_margin_loss(x, labels[:2])",
     "F.multilabel_margin_loss(x, labels + 3)", "F.soft_margin_loss(x, s[:, :3])", "F.triplet_margin_loss(x, y, p, margin=-1)",

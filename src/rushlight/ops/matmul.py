@@ -301,7 +301,9 @@ class unsafe_view:
 def _is_untracked_product(input, other):
     """Whether vectors fit a matrix behind them and no graph shows by which of PyTorch's views they are multiplied."""
     array, matrix = input._array, other._array
-    fits = matrix.ndim == 2 and array.shape[-1] == len(matrix) and array.dtype is matrix.dtype and matrix.dtype.kind != "b"
+    fits = (
+        matrix.ndim == 2 and array.shape[-1] == len(matrix) and array.dtype is matrix.dtype and matrix.dtype.kind != "b"
+    )
     return fits and not (input.requires_grad or other.requires_grad)
 
 
