@@ -178,6 +178,7 @@ def functional_dropout3d(input, p=0.5, training=True, inplace=False):
 
 def _functional_alpha(name):
     def call(input, p=0.5, training=False, inplace=False):
+        _check_probability(p)
         found = getattr(functions, name)(input, p, training)
         return input.copy_(found) if inplace and found is not input else found
 
