@@ -230,7 +230,7 @@ class fill_tensor:
 
     def forward(self, value):
         refuse_overlap(self)
-        np.copyto(self, value, casting="unsafe")
+        np.copyto(self, narrowed(value, self.dtype), casting="unsafe")
 
     def d_self(grad):
         return functions.zeros_like(grad)

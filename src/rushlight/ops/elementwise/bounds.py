@@ -4,6 +4,7 @@ import numpy as np
 
 from ...base.dtypes import float64
 from ...base.errors import hinted
+from ...base.notes import warn_once
 from ...base.scalars import check_fits, largest_float
 from ..blockwise import FEW, bounded, larger, select, smaller
 from ..table import BINARY, ELEMENTWISE, FUSED, MASKED, OWN, RELAXED, composite, functions, is_half, op, widened
@@ -277,7 +278,14 @@ class clamp_max:
 
 
 def _check_condition(condition, self, other):
-    if condition._array.dtype.kind != "b" and condition.dtype.name != "uint8":
+    if condition._array.dtype.kind == "b":
+        return
+    if condition.dtype.name == "uint8":
+        warn_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+            "PyTorch. Use a boolean condition instead."
+        )
+    else:
         raise RuntimeError(
             hinted(
                 "where expected condition to be a boolean tensor, but got a tensor with dtype "
