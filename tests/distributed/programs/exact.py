@@ -7,8 +7,9 @@ import tempfile
 
 import rushlight as torch
 import rushlight.distributed as dist
-from rushlight.distributed import checkpoint, fsdp
+from rushlight.distributed import checkpoint, fsdp, optim
 from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from rushlight.distributed.algorithms.join import Join
 from rushlight.distributed.checkpoint import state_dict as states
 from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
 from rushlight.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
@@ -294,6 +295,20 @@ def mismatches_are_told():
         else:
             raise AssertionError("no error")
     dist.set_debug_level(dist.DebugLevel.OFF)
+
+
+def a_module_and_its_optimizer_join():
+    module = DDP(network())
+    optimizer = optim.ZeroRedundancyOptimizer(module.parameters(), torch.optim.SGD, lr=0.1)
+    with Join([module, optimizer]):
+        for _ in range(1 + rank):
+            module.zero_grad()
+            gradients(module, torch.ones(2, 4))
+            optimizer.step()
+    numbers = torch.cat([each.detach().flatten() for each in module.parameters()])
+    found = [torch.empty_like(numbers) for _ in range(size)]
+    dist.all_gather(found, numbers)
+    assert all(torch.equal(each, numbers) for each in found)
 
 
 def it_can_begin_again():
