@@ -1,6 +1,7 @@
 """Odd models under all combinations of DistributedDataParallel's options: writes down losses, gradients and buffers, or errors."""
 
 import itertools
+import os
 
 from telling import CASES, m, nn, part, rank, tell
 
@@ -126,7 +127,8 @@ for _kind, *_values in itertools.product(KINDS, (False, True), (False, True), (F
     _name = " ".join([_kind, *(name for name, on in _options.items() if on)])
     if _kind == "by rank" and not _options["find_unused_parameters"]:
         continue  # the others wait for what never comes
-    ways = ["none", "zeros", "added", "no_sync"]
+    ways = ["none", "zeros", "added"]
+    ways += [] if _options["static_graph"] else ["no_sync"]  # PyTorch has an internal error where that comes first
     ways += (
         [] if _kind == "buffers" else ["two forward"]
     )  # the second one writes into buffers that backward of the first needs
@@ -135,6 +137,10 @@ for _kind, *_values in itertools.product(KINDS, (False, True), (False, True), (F
         CASES[f"{_name}, {_way}"] = lambda kind=_kind, options=_options, way=_way: trained(kind, way=way, **options)
     CASES[f"{_name}, hook"] = lambda kind=_kind, options=_options: trained(kind, "allreduce_hook", **options)
 
+
+EVERY = max(1, 3000 // int(os.environ.get("RUSHLIGHT_EXAMPLES", "300")))  # all of them where that is in the thousands
+for _name in [name for place, name in enumerate(CASES) if place % EVERY]:
+    del CASES[_name]
 
 if __name__ == "__main__":
     tell()
