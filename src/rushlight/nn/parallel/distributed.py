@@ -15,6 +15,7 @@ from ...base.errors import hinted
 from ...base.process_group import process_group as default_group
 from ...tensor import Tensor
 from ..modules.module import Module
+from ..modules.sparse import Embedding, EmbeddingBag
 from ..parameter import UninitializedParameter
 from .agreement import broadcast_all, check_same_parameters, largest, total
 from .buckets import GradBucket
@@ -159,6 +160,11 @@ class DistributedDataParallel(Module, Joinable):
             self.gradient_as_bucket_view,
             bool(self.bucket_bytes_cap_list),
             self.static_graph,
+            [
+                each.weight
+                for each in self.module.modules()
+                if isinstance(each, (Embedding, EmbeddingBag)) and each.sparse
+            ],
         )
         self._comm_hooks: list[tuple[Callable[..., Any], Any]] = []
 
