@@ -81,6 +81,8 @@ PARTICULAR = {
     "while_loop.cond_fn": "Callable[..., Any]", "while_loop.body_fn": "Callable[..., Any]", "while_loop.carried_inputs": "Sequence[Any]",
     **{f"grid_sampler{kind}.{given}": "int" for kind in ("", "_2d", "_3d") for given in ("interpolation_mode", "padding_mode")},
     "numbered_embedding_bag.mode": "int", "convolution.transposed": "bool",
+    "lobpcg.X": "Tensor", "lobpcg.iK": "Tensor", "lobpcg.tol": "float", "lobpcg.method": "str", "lobpcg.tracker": "Callable[..., Any]",
+    **{f"lobpcg.ortho_{kind}params": "dict[str, Any]" for kind in "ifb"},
     "segment_reduce.reduce": "str", "segment_reduce.lengths": "Tensor", "segment_reduce.axis": "int", "segment_reduce.unsafe": "bool",
     "segment_reduce.initial": "Number", "set_anomaly_enabled.check_nan": "bool", "norm_except_dim.v": "Tensor", "norm_except_dim.pow": "int",
     "compile.model": "Any", "compile.fullgraph": "bool", "compile.dynamic": "bool", "compile.backend": "str | Callable[..., Any]",
@@ -160,7 +162,7 @@ _RETURNS = {
         autocast_enabled
     """,
     "int": """
-        _nnz dim ndimension nelement numel element_size data_ptr storage_offset get_device sparse_dim dense_dim get_num_threads
+        _nnz dim ndimension nelement numel element_size data_ptr const_data_ptr storage_offset get_device sparse_dim dense_dim get_num_threads
         get_num_interop_threads get_deterministic_debug_mode initial_seed seed autocast_increment_nesting
         autocast_decrement_nesting
     """,
@@ -184,7 +186,7 @@ _RETURNS = {
     "tuple[Tensor, Tensor]": """
         native_dropout frexp max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool1d_with_indices
         adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices fractional_max_pool2d_with_indices
-        fractional_max_pool3d_with_indices lstm_cell numpy_frexp
+        fractional_max_pool3d_with_indices lstm_cell lobpcg numpy_frexp
     """,
     "tuple[Tensor, Tensor, Tensor, Tensor]": "numbered_embedding_bag",
     "tuple[Tensor, Tensor, Tensor]": """

@@ -98,7 +98,7 @@ _MODULES = frozenset(
 _LAZY_NAMES = {
     "compile": "compiler.compiling", "save": "serialization", "load": "serialization", "vmap": "func.vmap", "explain": "autograd.explanation", "find_nonfinite": "tensor.nonfinite",
     "autocast": "amp", "GradScaler": "amp", "DisableTorchFunctionSubclass": "tensor.overrides", "_assert": "fx._symbolic_trace", "AcceleratorError": "base.errors", "OutOfMemoryError": "base.errors",
-    "PyTorchFileReader": "compat.records", "StorageBase": "tensor.storage", "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator", "to_dlpack": "utils.dlpack",
+    "PyTorchFileReader": "compat.records", "StorageBase": "tensor.storage", "Stream": "base.streams", "Event": "base.streams", "get_device_module": "accelerator", "to_dlpack": "utils.dlpack", "lobpcg": "_lobpcg",
     **dict.fromkeys(
         ("sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor",
          "sparse_bsc_tensor", "smm", "spmm", "dsmm", "hspmm", "sspaddmm", "crow_indices_copy", "col_indices_copy", "ccol_indices_copy",

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import zipfile
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -28,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent / "src"
 COUNT = 2  # calls of each family: together they reach every folder of kernels
 PARTS = 2  # processes that share the families out
-LIMIT = 600  # seconds that a process may take
+LIMIT = 600  # seconds that a process may take; on idle cores it is a tenth of it
 ABSENT = "absent.txt"  # in the folder, if packages could not be had: why
 PACKAGES = "numpy", "llvmlite", "ml_dtypes"
 WHEELS = [f"manylinux{kind}_aarch64" for kind in ("2014", "_2_17", "_2_27", "_2_28")]
@@ -135,26 +136,27 @@ def compare(folder):
     start = time.monotonic()
     (python,) = (folder / "root/usr/bin").glob("python3.*[0-9]")
     emulated = [folder / "tools/usr/bin/qemu-aarch64-static", "-L", folder / "root", python]
-    places = {"PYTHONHOME": folder / "root/usr", "PYTHONPATH": f"{folder / 'site'}:{SOURCE}"}
-    there = everything(emulated, folder / "there", places | {"RUSHLIGHT_CACHE": folder / "kernels"})
-    here = everything([sys.executable], folder / "here", {"PYTHONPATH": SOURCE, "RUSHLIGHT_KERNELS": "128"})
+    cache = {"RUSHLIGHT_CACHE": folder / "kernels"}
+    its_own = {"PYTHONHOME": folder / "root/usr", "PYTHONPATH": f"{folder / 'site'}:{SOURCE}"}
+    there = everything(emulated, folder / "there", cache | its_own)
+    here = everything([sys.executable], folder / "here", cache | {"PYTHONPATH": SOURCE, "RUSHLIGHT_KERNELS": "128"})
     differing = differences(there, here)
     for line in differing:
         print(line)
-    kernels = there["kernels"]
-    table = ", ".join(f"{name} {count}" for name, count in sorted(kernels.items()))
-    print(f"kernels that ran on {' '.join(there['machines'])}: {table}")
-    unseen = sorted(set(here["kernels"]) - set(kernels))
+    print("kernels that ran there:", ", ".join(f"{name} {count}" for name, count in sorted(there["kernels"].items())))
+    unseen = sorted(set(here["kernels"]) - set(there["kernels"]))
     if unseen:
         print(f"none of these ran there: {', '.join(unseen)}")
     took = time.monotonic() - start
-    print(f"{len(there['calls'])} calls on ARM, {len(differing)} arrays differ from {here['machines']}; {took:.0f} s")
+    print(
+        f"{len(there['calls'])} calls on {there['machine']}: {len(differing)} arrays differ from {here['machine']}'s; {took:.0f} s"
+    )
     return 1 if differing or unseen else 0
 
 
 def everything(python, file, environment):
     """What the processes of `calls.py` found, put together."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RUSHLIGHT"))}
     environment = inherited | {name: str(value) for name, value in environment.items()}
 
     def run(part):
@@ -166,14 +168,12 @@ def everything(python, file, environment):
         with open(f"{file}{part}", "rb") as found:
             return pickle.load(found)
 
-    found = {"machines": set(), "calls": {}, "kernels": {}}
+    found = {"calls": {}, "kernels": Counter()}
     with ThreadPoolExecutor(PARTS) as pool:
         for machine, calls, kernels in pool.map(run, range(PARTS)):
-            found["machines"].add(machine.split()[0])
+            found["machine"] = machine.partition(" ")[0]
             found["calls"] |= calls
-            found["kernels"] = {
-                name: kernels[name] + found["kernels"].get(name, 0) for name in kernels | found["kernels"]
-            }
+            found["kernels"] = kernels + found["kernels"]
     return found
 
 

@@ -142,7 +142,15 @@ nn.AdaptiveLogSoftmaxWithLoss(8, 20, [10, 4])
 nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5.5])
 """
 
+KEYWORDS = """
+nn.factory_kwargs(None)
+nn.factory_kwargs({'dtype': torch.float64})
+nn.factory_kwargs({'x': 1})
+nn.factory_kwargs({'dtype': 1, 'factory_kwargs': {'dtype': 3}})
+nn.factory_kwargs({'dtype': 1, 'factory_kwargs': {'q': 3}})
+"""
 
-@pytest.mark.parametrize("source", (LINEAR + ACTIVATIONS + LOSSES).strip().replace("\n\n", "\n").split("\n"))
+
+@pytest.mark.parametrize("source", (LINEAR + ACTIVATIONS + LOSSES + KEYWORDS).strip().replace("\n\n", "\n").split("\n"))
 def test_construction(source):
     check_source(source, torch)

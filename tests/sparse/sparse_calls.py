@@ -40,6 +40,14 @@ def names(module):
         "m": module.arange(6.0).reshape(3, 2),
         "k": module.sparse_coo_tensor([[0, 1], [1, 1]], [2.0, -1.0], (2, 3)),
     }
+    starts, places = module.tensor([[0, 1, 2], [0, 0, 2]]), module.tensor([[1, 0], [0, 1]])
+    numbers = module.tensor([[1.0, 2.0], [3.0, 4.0]])
+    found |= {"starts": starts, "places": places, "numbers": numbers, "compressed": module.sparse_compressed_tensor}
+    found |= {
+        "b": module.sparse_csr_tensor(starts, places, numbers, (2, 2, 2)),
+        "y": module.sparse_csr_tensor(starts[0], places[0], module.arange(6.0).reshape(2, 3), (2, 2, 3)),
+        "t": module.arange(16.0).reshape(2, 2, 4) % 2 * module.arange(16.0).reshape(2, 2, 4),
+    }
     return found
 
 
@@ -392,8 +400,81 @@ D.to_sparse_csr(), C.to_sparse(), S.double()
 [(S.to_dense().sum() * 2).backward(), S.to_dense().sum().backward(), S.grad]
 """
 
+BATCHES = """
+b, b.values(), b.to_dense(), b.to_sparse(), b._nnz(), b.numel(), b.sparse_dim(), b.dense_dim()
+y, y.values(), y.to_dense(), y.to_sparse(), y._nnz(), y.numel(), y.sparse_dim(), y.dense_dim()
+t.to_sparse_csr(), t.to_sparse_csc(), t.to_sparse_bsr((2, 2)), t.to_sparse_bsc((1, 2))
+t.to_sparse_csr(dense_dim=1), t.to_sparse_csc(dense_dim=1), t.to_sparse_bsr((1, 2), dense_dim=1), t.to_sparse_bsc((2, 1), dense_dim=1)
+[x.to_dense() for x in (t.to_sparse_csc(), t.to_sparse_bsr((2, 2)), t.to_sparse_bsc((1, 2)), t.to_sparse_bsr((1, 2), dense_dim=1))]
+[x.to_sparse() for x in (t.to_sparse_csr(), t.to_sparse_csc(), t.to_sparse_bsr((2, 2)))]
+t.to_sparse_csr().to_sparse_csc(), t.to_sparse_csc().to_sparse_csr(), t.to_sparse_bsr((2, 2)).to_sparse_bsc((2, 2))
+y.to_sparse_csc(), y.to_sparse_bsr((1, 1)), t.to_sparse(2).to_sparse_csr(), t.to_sparse(2).to_sparse_csc()
+t.to_sparse().to_sparse_csr()
+t.to_sparse_csr(dense_dim=2)
+t[0].to_sparse_csr(dense_dim=1)
+t.to_sparse_bsr((2, 3))
+t.to_sparse(layout=torch.sparse_bsr)
+torch.stack([torch.eye(2), torch.ones(2, 2)]).to_sparse_csr()
+torch.empty(0, 2, 2).to_sparse_csr()
+torch.empty(2, 2, 0).to_sparse_csr(), torch.zeros(2, 0, 3).to_sparse_csc()
+torch.zeros(2, 3, 4, layout=torch.sparse_csr), torch.zeros(0, 3, 4, layout=torch.sparse_csc), torch.zeros_like(b), torch.zeros_like(y)
+torch.zeros(2, 3, 4, layout=torch.sparse_bsr)
+torch.empty(3, 4, layout=torch.sparse_bsc)
+compressed(starts, places, numbers, (2, 2, 3), layout=torch.sparse_csr), compressed(starts, places, numbers, layout=torch.sparse_csc)
+compressed(starts, places, torch.ones(2, 2, 2, 3), layout=torch.sparse_bsr), compressed(starts[0], places[0], torch.ones(2, 2, 3, 4), layout=torch.sparse_bsc)
+compressed(starts, places, numbers, (2, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(starts, places, numbers, (1, 2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(starts, places[:1], numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(starts, places, numbers, (3, 2, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(starts, places[0], numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(starts, places, numbers[0], (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(starts, places, numbers, (2, 4, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(starts, places[:, :1], numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(starts, places, numbers, (2, 2, 3), layout=torch.sparse_bsr, check_invariants=True)
+compressed(starts, places, torch.ones(2, 2, 2, 3), (2, 4, 7), layout=torch.sparse_bsr, check_invariants=True)
+compressed(starts, places, torch.ones(2, 2, 2, 3), (2, 6, 6), layout=torch.sparse_bsr, check_invariants=True)
+compressed(torch.tensor(0), torch.tensor(1), torch.tensor(1.0), layout=torch.sparse_csr, check_invariants=True)
+compressed(starts[:, :0], places, numbers, (2, 0, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(torch.tensor([[0, 1, 2], [1, 1, 2]]), places, numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(torch.tensor([[0, 1, 2], [0, 1, 1]]), places, numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(torch.tensor([[0, 1, 2], [0, 3, 2]]), places, numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(starts, torch.tensor([[1, 0], [0, 7]]), numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(starts, torch.tensor([[1, 0], [1, 1]]), numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
+compressed(torch.tensor([[0, 0, 2], [0, 2, 2]]), torch.tensor([[0, 1], [0, 1]]), numbers, layout=torch.sparse_csr, check_invariants=True)
+b * 2, b + b, -b, b.sin(), b.isnan(), b.sum(), b.double(), b.clone(), y * 2, y + y, y * y, y.sin(), y.sum()
+torch.ones(2, 2, 2) + b, b + torch.ones(2, 2, 2), t.sparse_mask(t.to_sparse_csr()), t.sparse_mask(t.to_sparse_bsc((1, 2)))
+b.clone().mul_(2), b.clone().relu_(), b.clone().copy_(b * 3), b.clone().zero_()
+b / 2
+b[0], b[-1], b.select(0, 1), b[1].to_dense(), y[0], y.select(1, 0), y.select(2, 1), y.select(-1, 2)
+b[5]
+b.select(1, 0)
+b.transpose(1, 2), b.mT, b.transpose(1, 2).to_dense(), t.to_sparse_bsr((2, 2)).mT.to_dense()
+b.transpose(0, 1)
+b.transpose(-1, 0)
+y.transpose(0, 1)
+b.t()
+b.permute(1, 0, 2)
+[[x, x[0], x[1, 2], x.select(1, 2), x.transpose(0, 1), x.mT.to_dense()] for x in [torch.eye(2).expand(2, 3, 2, 2).to_sparse_csr()]]
+torch.sparse.sampled_addmm(b, torch.ones(2, 2, 3), torch.arange(12.0).reshape(2, 3, 2), beta=2, alpha=3)
+torch.sparse.sampled_addmm(b, torch.ones(2, 2, 3), torch.ones(2, 4, 2))
+torch.sparse.sampled_addmm(b, torch.ones(2, 2, 3), torch.ones(3, 2))
+torch.sparse.sampled_addmm(b, torch.ones(3, 2, 3), torch.ones(3, 3, 2))
+torch.sparse.sampled_addmm(b, torch.ones(2, 3, 3), torch.ones(2, 3, 2))
+torch.sparse.sampled_addmm(b, torch.ones(2, 2, 3), torch.ones(2, 3, 3))
+torch.bmm(b, torch.ones(2, 2, 3))
+torch.bmm(torch.ones(2, 3, 2), b)
+torch.bmm(torch.ones(2, 3, 2), b.to_sparse())
+torch.bmm(b.to_sparse(), torch.ones(2, 2, 3))
+torch.sparse.mm(b, torch.ones(2, 2, 3))
+[back(x, compressed(starts[0], places[0], x, (2, 2, 3), layout=torch.sparse_csr).to_dense()) for x in [torch.ones(2, 3, requires_grad=True)]]
+[back(x, compressed(starts, places, x, (2, 2, 3), layout=torch.sparse_csr).values()) for x in [torch.ones(2, 2, requires_grad=True)]]
+[back(x, compressed(starts, places, x, (2, 2, 3), layout=torch.sparse_csr).sum()) for x in [torch.ones(2, 2, requires_grad=True)]]
+[back(x, x.to_sparse_csr(dense_dim=1).to_dense()) for x in [torch.ones(2, 2, 3, requires_grad=True)]]
+[back(x, x.to_dense()) for x in [y.clone().requires_grad_()]]
+"""
+
 SUBJECTS = {
     "creation": CREATION, "parts": PARTS, "conversion": CONVERSION, "arithmetic": ARITHMETIC, "products": PRODUCTS,
-    "reductions": REDUCTIONS, "shapes": SHAPES, "gradients": GRADIENTS,
+    "reductions": REDUCTIONS, "shapes": SHAPES, "gradients": GRADIENTS, "batches": BATCHES,
 }  # fmt: skip
 CALLS = {name: lines.strip().splitlines() for name, lines in SUBJECTS.items()}

@@ -28,8 +28,16 @@ def all_reduce(group, tensor, op):
     with no_grad():
         own = tensor.detach().coalesce()
     entries = _entries(operations.read(own.indices()), operations.read(own.values()))
-    counts = np.empty(group.size(), np.int64)
-    Work(group, "all_reduce", [], group.transport.all_gather(counts, np.array([len(entries)]))).wait()
+    told = np.empty((group.size(), 2), np.int64)
+    Work(group, "all_reduce", [], group.transport.all_gather(told, np.array([len(entries), own.sparse_dim()]))).wait()
+    counts, dimensions = told.T
+    if len({*dimensions}) > 1:
+        raise RuntimeError(
+            hinted(
+                f"all_reduce: the tensors have {', '.join(map(str, dimensions))} sparse dimensions",
+                "the processes add up tensors that are sparse in the same dimensions",
+            )
+        )
     sent = np.zeros(counts.max(), entries.dtype)  # all send as much as the one that has the most
     sent[: len(entries)] = entries
     gathered = np.empty((group.size(), len(sent)), entries.dtype)

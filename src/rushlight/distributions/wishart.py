@@ -47,7 +47,7 @@ class Wishart(ExponentialFamily):
     support = constraints.positive_definite
     has_rsample = True
     _mean_carrier_measure = 0
-    _batched = ("df", "covariance_matrix", "scale_tril", "precision_matrix", "_unbroadcasted_scale_tril", "_dist_chi2")
+    _batched = ("_unbroadcasted_scale_tril", "df", "covariance_matrix", "scale_tril", "precision_matrix", "_dist_chi2")
 
     def __init__(
         self,

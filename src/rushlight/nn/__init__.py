@@ -1,6 +1,7 @@
 """Neural networks: functional, Parameter, Module and the layers, first values, utilities."""
 
 from . import functional as functional, grad as grad, init as init, parameter as parameter
+from .factory import factory_kwargs as factory_kwargs
 from .parameter import (
     Buffer as Buffer,
     Parameter as Parameter,

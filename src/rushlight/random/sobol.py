@@ -1,9 +1,9 @@
 """Sobol' points on arrays: direction numbers, points in the order of Gray's code, scrambling.
 
 The direction numbers are those of S. Joe and F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional projections" (2008),
-for 21,201 dimensions, https://web.maths.unsw.edu.au/~fkuo/sobol/ (new-joe-kuo-6.21201). The file beside this one has, for each
-dimension but the first, the inner coefficients of its primitive polynomial and its first numbers, which are odd, without their
-last bits: dimensions of one degree are equally long, and all degrees follow each other bit by bit.
+for 21,201 dimensions, https://web.maths.unsw.edu.au/~fkuo/sobol/ (new-joe-kuo-6.21201). Each dimension but the first has a primitive
+polynomial, all of a degree in ascending order, and as many first numbers as its degree. The file beside this one has these numbers,
+degree after degree: number k is odd and has k bits, of which the last is left out, and each bit is stored for all dimensions of the degree.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import os
 
 import numpy as np
 
+from .primitive_polynomials import primitive_polynomials
+
 BITS = 30
 MOST_DIMENSIONS = 21201
 _COUNTS = (1, 1, 2, 2, 6, 6, 18, 16, 48, 60, 176, 144, 630, 756, 1800, 2048, 7710, 7776)  # dimensions by degree
-_FILE = os.path.join(os.path.dirname(__file__), "sobol_directions.bin")
+_FILE = os.path.join(os.path.dirname(__file__), "sobol_numbers.bin")
 _PLACES = np.arange(BITS)
 
 
@@ -27,26 +29,26 @@ def direction_numbers(dimensions):
     for degree, count in enumerate(_COUNTS, 1):
         if row >= dimensions:
             break
-        wanted, length = min(count, dimensions - row), degree - 1 + degree * (degree - 1) // 2
-        last = first + wanted * length
-        bits = np.unpackbits(packed[first // 8 : -(-last // 8)])[first % 8 :][: wanted * length].astype(np.int64)
-        found[row : row + wanted] = _continued(bits.reshape(wanted, length), degree)
-        first, row = first + count * length, row + count
+        last = first + count * (degree * (degree - 1) // 2)
+        bits = np.unpackbits(packed[first // 8 : -(-last // 8)])[first % 8 :][: last - first].reshape(-1, count)
+        wanted = slice(min(count, dimensions - row))
+        found[row : row + count] = _numbers(bits[:, wanted], primitive_polynomials(degree)[wanted]).T
+        first, row = last, row + count
     return found << (BITS - 1 - _PLACES)
 
 
-def _continued(bits, degree):
-    """The 30 numbers of dimensions whose polynomials are of one degree, by their recurrence; still without their scale."""
-    numbers = np.empty((len(bits), BITS), np.int64)
-    inner, at = bits[:, : degree - 1], degree - 1
+def _numbers(bits, polynomials):
+    """The numbers (30, dimensions) of dimensions of one degree, without their scale: the first from bits, then by recurrence."""
+    degree = int(polynomials[0]).bit_length() - 1
+    numbers, stored = np.ones((BITS, len(polynomials)), np.int64), iter(bits)
     for place in range(degree):
-        numbers[:, place] = 2 * (bits[:, at : at + place] @ (1 << _PLACES[:place][::-1])) + 1
-        at += place
+        for bit in range(place, 0, -1):
+            numbers[place] |= next(stored).astype(np.int64) << bit
+    coefficients = polynomials >> np.arange(degree + 1)[:, None] & 1
     for place in range(degree, BITS):
-        following = numbers[:, place - degree] ^ (numbers[:, place - degree] << degree)
-        for back in range(1, degree):
-            following ^= inner[:, back - 1] * (numbers[:, place - back] << back)
-        numbers[:, place] = following
+        numbers[place] = numbers[place - degree]
+        for back in range(1, degree + 1):
+            numbers[place] ^= coefficients[degree - back] * numbers[place - back] << back
     return numbers
 
 

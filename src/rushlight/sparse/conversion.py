@@ -8,8 +8,8 @@ from ..base.device import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor.base import wrap
-from .calls import is_dense, is_sparse, layout_name, not_run, takes, unavailable
-from .patterns import BLOCK_LAYOUTS, ROW_LAYOUTS, Compressed, Coordinates, compressed_of
+from .calls import LEGACY_NAMES, is_dense, is_sparse, layout_name, not_run, takes, unavailable
+from .patterns import BLOCK_LAYOUTS, ROW_LAYOUTS, Compressed, Coordinates, lines_of
 from .row_sums import add_rows
 from .tensors import record, values_at, values_of, with_values
 
@@ -19,7 +19,7 @@ COMPRESSED = (sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 def scattered(values, pattern, target=None):
     """The array of all elements: ``values`` added to ``target``, which is written, or to zeros."""
     found = np.zeros(pattern.shape, values.dtype) if target is None else target
-    count, flat = pattern.sparse_dim, pattern.flat()
+    count, flat = len(pattern.places()), pattern.flat()
     if values.size:
         width = int(np.prod(pattern.shape[count:], dtype=np.int64))
         rows = found.reshape(-1, width) if width > 1 else found.reshape(-1)
@@ -131,8 +131,9 @@ def coo_of(tensor):
     if tensor.layout is sparse_coo:
         return tensor
     pattern = tensor._array.pattern
-    places, values = pattern.places(), values_of(tensor, "ToSparseBackward1").reshape(-1)
-    if pattern.layout in BLOCK_LAYOUTS:
+    places = pattern.places()
+    values = values_of(tensor, "ToSparseBackward1").reshape(places.shape[1], *pattern.shape[len(places) :])
+    if pattern.layout in BLOCK_LAYOUTS and not pattern.batch:  # as in PyTorch, which leaves batches as they are
         order = np.lexsort(places[::-1])
         places, values = places[:, order], values[wrap(order)]
     coordinates = Coordinates(pattern.shape, places)
@@ -146,44 +147,68 @@ def _node(layout):
 
 
 def compressed(tensor, layout, blocksize=None, dense_dim=None):
-    """A matrix in one of the compressed layouts."""
-    name = f"dense_to_{str(layout).removeprefix('torch.')}"
-    if dense_dim:
-        raise NotImplementedError(hinted("dense dimensions of compressed tensors are not in this version", "use COO"))
-    if tensor.ndim != 2:
-        if tensor.ndim > 2:
-            raise NotImplementedError(hinted("batches of compressed matrices are not in this version", "use COO"))
+    """A matrix, or a batch of them, in one of the compressed layouts; of a dense tensor, the last dimensions may stay dense."""
+    name, most = str(layout).removeprefix("torch."), tensor.ndim - 2
+    if tensor.ndim < 2:
         raise IndexError(
-            hinted(f"{name}: a compressed tensor is a matrix", f"this tensor has {tensor.ndim} dimensions")
+            hinted(f"dense_to_{name}: a compressed tensor is a matrix", f"this tensor has {tensor.ndim} dimensions")
         )
-    if tensor.layout is layout and layout not in BLOCK_LAYOUTS:
-        return tensor
+    if is_dense(tensor):
+        dense_dim = dense_dim or 0
+        if not 0 <= dense_dim <= most:
+            message = f"dense_to_{name}: dense_dim argument must be in [0,{most}] range, but {dense_dim} is given"
+            raise RuntimeError(hinted(message, "two dimensions are sparse; those before them make a batch"))
+    else:
+        dense_dim = tensor.dense_dim()
+        if tensor.layout is sparse_coo and dense_dim != most:
+            message = (
+                f"coo_to_{name}: conversion from Sparse to {LEGACY_NAMES[layout.name]} for input tensors with sparse_dim()!=2 is not "
+                "supported"
+            )
+            raise RuntimeError(hinted(message, "x.to_dense() can be converted"))
+    return recompressed(tensor, layout, blocksize, dense_dim)
+
+
+def recompressed(tensor, layout, blocksize, dense_dim=0):
+    """The tensor in a compressed layout; all dimensions but the last two and ``dense_dim`` more are those of a batch."""
     if layout in BLOCK_LAYOUTS:
-        return _blocks(tensor, layout, blocksize, name)
-    source = to_sparse(tensor) if is_dense(tensor) else coalesce(coo_of(tensor))
+        return _blocks(tensor, layout, blocksize, dense_dim)
+    if tensor.layout is layout:
+        return tensor
+    source = to_sparse(tensor, tensor.ndim - dense_dim) if is_dense(tensor) else coalesce(coo_of(tensor))
     found = source._array.pattern
-    pattern, order = found._once(("compressed", layout), compressed_of, layout, found.shape, found.indices)
-    values = values_of(source, _node(layout))
+    starts, plain, order = found._once(
+        ("lines", layout), lines_of, layout, found.shape[: found.sparse_dim], found.indices
+    )
+    pattern, values = Compressed(layout, found.shape, starts, plain), values_of(source, _node(layout))
     if layout not in ROW_LAYOUTS:
         values = values[wrap(order)]
-    return with_values(pattern, values, _node(layout))
+    return with_values(pattern, values.reshape(pattern.value_shape()), _node(layout))
 
 
-def _blocks(tensor, layout, blocksize, name):
+def _blocks(tensor, layout, blocksize, dense_dim):
+    name = f"dense_to_{str(layout).removeprefix('torch.')}"
+    if blocksize is None and is_dense(tensor):
+        message = f"dense_to_sparse: conversion from Strided to {LEGACY_NAMES[layout.name]} without blocksize argument given is not supported"
+        raise RuntimeError(hinted(message, "blocksize=(2, 2)"))
     if blocksize is None or len(blocksize) != 2:
         raise RuntimeError(hinted(f"{name}: blocksize needs to be a tuple of size 2, but got {blocksize}", "(2, 2)"))
-    dense, (rows, columns), (height, width) = to_dense(tensor), tensor.shape, blocksize
+    dense, count, (height, width) = to_dense(tensor), tensor.ndim - dense_dim - 2, blocksize
+    rows, columns = tensor.shape[count : count + 2]
     if rows % height or columns % width:
         message = (
             f"{name}: tensor sparse size ({rows},{columns}) must be divisible by given blocksize ({height},{width})"
         )
         raise RuntimeError(hinted(message, "blocks cover the matrix without remainder"))
-    split = dense.reshape(rows // height, height, columns // width, width).transpose(1, 2)
-    there = np.stack(np.nonzero((np.asarray(split.detach()._array) != 0).any((2, 3))))
-    lines, order = compressed_of(layout, (rows // height, columns // width), there)
-    there = there[:, order]
-    pattern = Compressed(layout, (rows, columns), lines.compressed, lines.plain, (height, width))
-    return with_values(pattern, split[wrap(there[0]), wrap(there[1])], _node(layout))
+    batch, lengths = tensor.shape[:count], (rows // height, columns // width)
+    split = dense.reshape(*batch, lengths[0], height, lengths[1], width, *tensor.shape[count + 2 :])
+    split = split.transpose(count + 1, count + 2)
+    there = (np.asarray(split.detach()._array) != 0).any(tuple(range(count + 2, split.ndim)))
+    places = np.stack(np.nonzero(there))
+    starts, plain, order = lines_of(layout, (*batch, *lengths), places)
+    pattern = Compressed(layout, tensor.shape, starts, plain, (height, width))
+    values = split[tuple([wrap(each) for each in places[:, order]])]
+    return with_values(pattern, values.reshape(pattern.value_shape()), _node(layout))
 
 
 def to_sparse_csr(self, dense_dim=None):
@@ -259,7 +284,11 @@ def _zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fa
     else:
         kinds = pattern.compressed.dtype
         found = Compressed(
-            input.layout, input.shape, np.zeros_like(pattern.compressed), np.zeros(0, kinds), pattern.block
+            input.layout,
+            input.shape,
+            np.zeros_like(pattern.compressed),
+            np.zeros((*pattern.batch, 0), kinds),
+            pattern.block,
         )
     made = with_values(found, wrap(np.zeros(found.value_shape(), dtype.numpy)), "")
     return made.requires_grad_() if requires_grad else made

@@ -92,13 +92,15 @@ def sparse_compressed_tensor(
     compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
     requires_grad=False, check_invariants=None,
 ):  # fmt: skip
-    """A matrix in a compressed layout: that of ``layout``; follows ``torch.sparse_compressed_tensor``.
+    """A matrix in a compressed layout, or a batch of them: that of ``layout``; follows ``torch.sparse_compressed_tensor``.
 
     Args:
-        compressed_indices: where each row (CSR, BSR) or column (CSC, BSC) begins among the entries, and the end of the last.
-        plain_indices: the column or row of each entry.
-        values: one for each entry; in the block layouts a block (height, width) for each. Gradients flow to it.
-        size: rows and columns; by default the smallest that hold all entries.
+        compressed_indices: where each row (CSR, BSR) or column (CSC, BSC) begins among the entries, and the end of the last:
+            (*batch, lines + 1).
+        plain_indices: the column or row of each entry, (*batch, entries).
+        values: one for each entry; in the block layouts a block (height, width) for each. Gradients flow to it. Dimensions that
+            follow are dense ones: each element of the matrix has them.
+        size: (*batch, rows, columns, *dense dimensions); by default the smallest that holds all entries.
         layout: ``torch.sparse_csr``, ``sparse_csc``, ``sparse_bsr`` or ``sparse_bsc``.
         check_invariants: whether it is also checked that the entries of each row or column are sorted and distinct. Bounds
             always are.
@@ -118,11 +120,15 @@ def sparse_compressed_tensor(
         )
     compressed, plain = index_pair(layout, _tensor(compressed_indices), _tensor(plain_indices))
     values = _values(values, dtype, device)
-    block = values.shape[1:] if layout in BLOCK_LAYOUTS else (1, 1)
+    batch = max(compressed.ndim - 1, 0)
+    block, dense = (1, 1), values.shape[batch + 1 :]
+    if layout in BLOCK_LAYOUTS:
+        block, dense = dense[:2], dense[2:]
     if size is None:
         height, width = block if len(block) == 2 else (1, 1)
-        count, most = max(compressed.shape[-1] - 1, 0), int(plain.max(initial=-1)) + 1
+        count, most = max((compressed.shape or (0,))[-1] - 1, 0), int(plain.max(initial=-1)) + 1
         size = (count * height, most * width) if layout in ROW_LAYOUTS else (most * height, count * width)
+        size = (*compressed.shape[:batch], *size, *dense)
     size = tuple(map(int, size))
     check_compressed(layout, compressed, plain, values._array.shape, size, checks_invariants(check_invariants))
     pattern = Compressed(layout, size, compressed, plain, block)
@@ -196,12 +202,11 @@ def sparse_created(name, size, dtype, layout, requires_grad):
     if layout is sparse_coo:
         return empty_coo(size, dtype, None, requires_grad)
     if layout not in (sparse_csr, sparse_csc):
-        raise NotImplementedError(
-            hinted(f"{name}() of the layout {layout} is not in this version", "sparse_csr or CSC")
-        )
-    lines = size[0 if layout is sparse_csr else 1] if len(size) == 2 else 0
-    starts, nothing = np.zeros(lines + 1, np.int64), np.zeros(0, np.int64)
-    values = wrap(np.zeros(0, (dtype or dtypes.get_default_dtype()).numpy))
+        message = f"{name}_sparse_compressed expected sparse compressed (non-block) tensor layout but got {LEGACY_NAMES[layout.name]}"
+        raise RuntimeError(hinted(message, "zeros of block layouts: torch.zeros(size).to_sparse_bsr(blocksize)"))
+    lines = size[-2 if layout is sparse_csr else -1] if len(size) > 1 else 0
+    starts, nothing = np.zeros((*size[:-2], lines + 1), np.int64), np.zeros((*size[:-2], 0), np.int64)
+    values = wrap(np.zeros(nothing.shape, (dtype or dtypes.get_default_dtype()).numpy))
     return sparse_compressed_tensor(
         wrap(starts), wrap(nothing), values, size, layout=layout, requires_grad=requires_grad
     )

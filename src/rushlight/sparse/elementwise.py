@@ -13,7 +13,7 @@ from ..ops.schema import is_number
 from ..ops.table import TABLE, conj, functions
 from ..tensor.base import wrap
 from .calls import is_sparse, layout_name, not_run, takes
-from .conversion import coalesce, compressed, scattered, to_sparse
+from .conversion import coalesce, recompressed, scattered, to_sparse
 from .patterns import Coordinates
 from .tensors import record, same_places, values_of, with_values
 
@@ -92,7 +92,7 @@ def _mul(self, other):
     if same_places(mine, theirs):
         return with_values(mine, values_of(self, "MulBackward0") * values_of(other, "MulBackward0"), "MulBackward0")
     if self.layout is not sparse_coo:
-        return compressed(_mul(to_sparse(self), to_sparse(other)), self.layout, mine.block)
+        return recompressed(_mul(to_sparse(self), to_sparse(other)), self.layout, mine.block, mine.dense_dim)
     numbers, there = mine.found_in(theirs)
     pattern = mine.rearranged(mine.shape, mine.indices[:, there], True)
     left = values_of(self, "MulBackward0")[wrap(there)]
@@ -195,7 +195,8 @@ def _sum(self, other, alpha, name):
     if same_places(mine, theirs):
         return with_values(mine, one + two, name)
     if self.layout is not sparse_coo:
-        return compressed(_sum(to_sparse(self), to_sparse(other), alpha, name), self.layout, mine.block)
+        found = _sum(to_sparse(self), to_sparse(other), alpha, name)
+        return recompressed(found, self.layout, mine.block, mine.dense_dim)
     common = dtypes.promote_types(one.dtype, two.dtype)
     joined = functions.cat([one.to(common), two.to(common)])
     if not (mine.checked_coalesced() and theirs.checked_coalesced()):

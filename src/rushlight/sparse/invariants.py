@@ -142,65 +142,85 @@ def check_compressed(layout, compressed, plain, values_shape, size, completely):
         _fail(
             f"{line}_indices and {other}_indices dimensionalities must be equal but got {compressed.ndim} and {plain.ndim}, "
             "respectively",
-            "both have one dimension",
+            "both have one dimension, and those of the batch before",
         )
-    if compressed.ndim > 1 or len(values_shape) > 1 + 2 * blocks:
-        raise NotImplementedError(
-            hinted("batches of compressed matrices, and dense dimensions, are not in this version", "make one for each")
-        )
-    if blocks and len(values_shape) < 3:
-        _fail(
-            f"values must have dimensionality > sum of batch and block dimensionalities (=0 + 2) but got {len(values_shape)}",
-            "the values of the block layouts are (entries, height, width)",
-        )
-    if len(size) != 2:
-        _fail(
-            f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (=0 + 2 + 0) but got {len(size)}",
-            "a compressed tensor is a matrix",
-        )
-    block = values_shape[1:] if blocks else (1, 1)
-    for dim, (length, step) in enumerate(zip(size, block)):
-        if length % step:
-            _fail(
-                f"tensor shape[{dim}] (={length}) must be divisible with blocksize[{dim}] (={step}) as defined by values shape",
-                "blocks cover the matrix without remainder",
-            )
-    counts = [length // step for length, step in zip(size, block)]
+    if not compressed.ndim:
+        _fail(f"{line}_indices must have dimensionality >= 1 but got 0", "it says where each line begins")
+    batch, block = _check_dimensions(line, other, compressed, plain, values_shape, size, 2 * blocks)
+    counts = [length // step for length, step in zip(size[batch:], block)]
     rows, columns = counts if by_rows else counts[::-1]
-    if compressed.shape[0] != rows + 1 and not (compressed.shape[0] == 0 and rows == 0):
+    if compressed.shape[-1] != rows + 1 and (compressed.size or plain.size or rows):
         _fail(
-            f"{line}_indices.shape[-1] must be equal to the number of {lines}s + 1 (={rows + 1}), but got {compressed.shape[0]}",
+            f"{line}_indices.shape[-1] must be equal to the number of {lines}{' block' * blocks}s + 1 (={rows + 1}), but got "
+            f"{compressed.shape[-1]}",
             "it says where each line begins, and where the last ends",
         )
-    if plain.shape[0] != values_shape[0]:
+    if plain.shape[-1] != values_shape[batch]:
         _fail(
-            f"{other}_indices.shape[-1] must be equal to nnz (={values_shape[0]}) as defined by values.shape[0], but got "
-            f"{plain.shape[0]}",
+            f"{other}_indices.shape[-1] must be equal to nnz (={values_shape[batch]}) as defined by values.shape[{batch}], but got "
+            f"{plain.shape[-1]}",
             "there is an index for each value",
         )
     _check_lines(compressed, plain, line, other, rows, columns, completely)
+
+
+def _check_dimensions(line, other, compressed, plain, values_shape, size, block_dims):
+    """Refuse a size and values that have not the dimensions of the indices; how many are the batch's, and a block's lengths."""
+    batch = compressed.ndim - 1
+    dense = len(values_shape) - batch - block_dims - 1
+    if dense < 0:
+        _fail(
+            f"values must have dimensionality > sum of batch and block dimensionalities (={batch} + {block_dims}) but got "
+            f"{len(values_shape)}",
+            "values are (*batch, entries), (*batch, entries, height, width) in the block layouts, and may have more dimensions",
+        )
+    if len(size) != batch + 2 + dense:
+        _fail(
+            f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (={batch} + 2 + {dense}) but got {len(size)}",
+            "a compressed tensor is a matrix, a batch of them, or one whose elements have dimensions of their own",
+        )
+    batches = compressed.shape[:-1], plain.shape[:-1], tuple(values_shape[:batch]), tuple(size[:batch])
+    if len({*batches}) > 1:
+        of_lines, of_others, of_values, of_size = map(list, batches)
+        _fail(
+            f"all batch dimensions of {line}_indices (={of_lines}), {other}_indices (={of_others}), and values (={of_values}) must be "
+            f"equal to tensor batch dimensions (={of_size})",
+            "each matrix of a batch has indices and values of its own",
+        )
+    if dense and tuple(values_shape[-dense:]) != tuple(size[-dense:]):
+        _fail(
+            f"values have the dense dimensions {list(values_shape[-dense:])}, the tensor {list(size[-dense:])}",
+            "the last lengths of the size are those of each element",
+        )
+    block = values_shape[batch + 1 : batch + 3] if block_dims else (1, 1)
+    for dim, (length, step) in enumerate(zip(size[batch:], block)):
+        if length % step:
+            _fail(
+                f"tensor shape[{batch + dim}] (={length}) must be divisible with blocksize[{dim}] (={step}) as defined by values shape",
+                "blocks cover the matrix without remainder",
+            )
+    return batch, block
 
 
 def _check_lines(compressed, plain, line, other, rows, columns, completely):
     """Refuse line starts that do not count up from 0 to the number of entries, and places outside of a line."""
     hint = "the entries of line i are those from number starts[i] to starts[i + 1]"
     many, most = ("ncols", "nrows") if line == "crow" else ("nrows", "ncols")
+    counts = np.diff(compressed)
     if compressed.size:
-        if compressed[0] != 0:
+        if (compressed[..., 0] != 0).any():
             _fail(f"`{line}_indices[..., 0] == 0` is not satisfied.", hint)
-        if compressed[-1] != plain.size:
+        if (compressed[..., -1] != plain.shape[-1]).any():
             _fail(f"`{line}_indices[..., -1] == nnz` is not satisfied.", hint)
-        counts = np.diff(compressed)
         if counts.size and (counts.min() < 0 or (completely and counts.max() > columns)):
             _fail(f"`0 <= {line}_indices[..., 1:] - {line}_indices[..., :-1] <= {many}` is not satisfied.", hint)
     if plain.size and (plain.min() < 0 or plain.max() >= columns):
         _fail(
             f"`0 <= {other}_indices < {many}` is not satisfied.", f"there are {columns}, the largest is {plain.max()}"
         )
-    if completely and plain.size > 1:
-        grows = plain[1:] > plain[:-1]
-        grows[compressed[1:-1][(compressed[1:-1] > 0) & (compressed[1:-1] < plain.size)] - 1] = True
-        if not grows.all():
+    if completely and plain.shape[-1] > 1:
+        numbers = np.repeat(np.arange(counts.size), counts.reshape(-1)) * columns + plain.reshape(-1)
+        if (numbers[1:] <= numbers[:-1]).any():
             _fail(
                 f"`{other}_indices[..., {line}_indices[..., i - 1]:{line}_indices[..., i]] for all i = 1, ..., {most} are sorted "
                 "and distinct along the last dimension values` is not satisfied.",

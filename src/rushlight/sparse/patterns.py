@@ -74,6 +74,18 @@ class Pattern:
             found = self._found[key] = find(*arguments)
         return found
 
+    def flat(self):
+        """One number for each entry, or element of its block, in the order of the places."""
+        return self._once("flat", self._find_flat)
+
+    def _find_flat(self):
+        places = self.places()
+        found = np.zeros(places.shape[1], np.int64)
+        for each, length in zip(places, self.shape):
+            found *= length
+            found += each
+        return found
+
     def lines(self, axis):
         """The entries of a matrix by its rows (axis 0) or columns (axis 1)."""
         return self._once(("lines", axis), self._find_lines, axis)
@@ -101,17 +113,6 @@ class Coordinates(Pattern):
     def value_shape(self):
         """The shape of the values."""
         return (self.nnz, *self.shape[self.sparse_dim :])
-
-    def flat(self):
-        """One number for each entry, in the order of the places."""
-        return self._once("flat", self._find_flat)
-
-    def _find_flat(self):
-        found = np.zeros(self.nnz, np.int64)
-        for places, length in zip(self.indices, self.shape):
-            found *= length
-            found += places
-        return found
 
     def merged(self):
         """The coalesced pattern, and the number of the entry in it for each of this one's: (pattern, numbers)."""
@@ -168,9 +169,10 @@ class Coordinates(Pattern):
 
 
 class Compressed(Pattern):
-    """The pattern of a CSR, CSC, BSR or BSC matrix: ``compressed`` says where each row or column of entries begins in ``plain``.
+    """The pattern of CSR, CSC, BSR or BSC matrices: ``compressed`` says where each row or column of entries begins in ``plain``.
 
-    ``block`` is the shape of the blocks, (1, 1) in the first two.
+    ``block`` is the shape of the blocks, (1, 1) in the first two. The first dimensions of ``compressed`` and ``plain`` are those of
+    a batch, whose matrices have equally many entries.
     """
 
     sparse_dim, coalesced = 2, True
@@ -179,37 +181,36 @@ class Compressed(Pattern):
         super().__init__(layout, shape)
         self.compressed, self.plain, self.block = frozen(compressed), frozen(plain), tuple(block)
 
-    nnz = property(lambda self: self.plain.shape[0])
-    dense_dim = 0
+    nnz = property(lambda self: self.plain.shape[-1])
+    batch = property(lambda self: self.compressed.shape[:-1])
+    dense_dim = property(lambda self: len(self.shape) - self.compressed.ndim - 1)
     by_rows = property(lambda self: self.layout in ROW_LAYOUTS)
 
     def value_shape(self):
         """The shape of the values."""
-        return (self.nnz, *self.block) if self.layout in BLOCK_LAYOUTS else (self.nnz,)
+        block = self.block if self.layout in BLOCK_LAYOUTS else ()
+        return (*self.plain.shape, *block, *self.shape[len(self.batch) + 2 :])
 
     def places(self):
-        """Rows and columns of all elements of the entries, in the order of the values in memory."""
+        """Matrices, rows and columns of all elements of the entries, in the order of the values in memory."""
         return self._once("places", self._find_places)
 
     def _find_places(self):
-        line = np.repeat(np.arange(len(self.compressed) - 1), np.diff(self.compressed))
-        rows, columns = (line, self.plain) if self.by_rows else (self.plain, line)
-        found = np.stack((rows, columns)).astype(np.int64, copy=False)
+        counts = np.diff(self.compressed)
+        line = np.repeat(np.indices(counts.shape)[-1].reshape(-1), counts.reshape(-1))
+        plain = self.plain.reshape(-1)
+        matrices = np.repeat(np.indices(self.batch).reshape(len(self.batch), prod(self.batch)), self.nnz, 1)
+        found = np.vstack((matrices, *((line, plain) if self.by_rows else (plain, line)))).astype(np.int64, copy=False)
         if self.layout in BLOCK_LAYOUTS:
-            height, width = self.block
-            inside = np.indices((height, width)).reshape(2, 1, -1)
-            found = (found[:, :, None] * np.array((height, width)).reshape(2, 1, 1) + inside).reshape(2, -1)
+            found = np.repeat(found, self.block[0] * self.block[1], 1)
+            inside = np.indices(self.block).reshape(2, -1)
+            found[-2:] = found[-2:] * np.array(self.block)[:, None] + np.tile(inside, self.plain.size)
         return found
 
     def _find_lines(self, axis):
         if self.layout not in BLOCK_LAYOUTS and (axis == 0) is self.by_rows:
             return Lines(self.compressed.astype(np.int64, copy=False), self.plain, None)
         return super()._find_lines(axis)
-
-    def flat(self):
-        """One number for each element, in the order of rows."""
-        rows, columns = self.places()
-        return rows * self.shape[1] + columns
 
     def is_distinct(self):
         """Whether no place comes twice: nobody may have checked."""
@@ -220,17 +221,37 @@ class Compressed(Pattern):
         return self, None
 
     def transposed(self):
-        """The pattern of the transposed matrix: the same entries, the other way of reading them."""
+        """The pattern of the transposed matrices: the same entries, the other way of reading them."""
         layout = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}[
             self.layout
         ]
-        return Compressed(layout, self.shape[::-1], self.compressed, self.plain, self.block[::-1])
+        first = len(self.batch)
+        shape = (*self.shape[:first], self.shape[first + 1], self.shape[first])
+        return Compressed(layout, shape, self.compressed, self.plain, self.block[::-1])
+
+    def of_batch(self, shape, change):
+        """The pattern of the matrices that ``change``, a function of an array, leaves of the batch or puts in another order."""
+        return Compressed(self.layout, shape, _own(change(self.compressed)), _own(change(self.plain)), self.block)
 
 
-def compressed_of(layout, shape, places, kind=np.int64):
-    """The CSR or CSC pattern of sorted or unsorted, distinct places of a matrix, and the order of its entries among them."""
-    axis = 0 if layout in ROW_LAYOUTS else 1
-    order = np.lexsort((places[1 - axis], places[axis]))
-    counts = np.bincount(places[axis], minlength=shape[axis])
-    starts = np.concatenate(([0], np.cumsum(counts))).astype(kind)
-    return Compressed(layout, shape, _own(starts), _own(places[1 - axis][order].astype(kind))), order
+def lines_of(layout, lengths, places):
+    """Where the lines of matrices begin, the places within them, and the order of the entries, which are distinct.
+
+    ``places`` has a row for each dimension of the batch, and two for those of the matrices; ``lengths`` are theirs.
+    """
+    *batch, rows, columns = places
+    lines, within, count = (rows, columns, -2) if layout in ROW_LAYOUTS else (columns, rows, -1)
+    shape = (*lengths[:-2], lengths[count])
+    numbers = np.ravel_multi_index((*batch, lines), shape)
+    order = np.lexsort((within, numbers))
+    starts = np.zeros((*shape[:-1], shape[-1] + 1), np.int64)
+    np.cumsum(np.bincount(numbers, minlength=prod(shape)).reshape(shape), -1, out=starts[..., 1:])
+    totals = starts[..., -1]
+    if not totals.size:
+        name = str(layout).removeprefix("torch.")
+        message = f"to_{name}: Expected product of batch dimensions to be non-zero."
+        raise RuntimeError(hinted(message, f"torch.zeros(size, layout={layout}) makes an empty batch"))
+    if (totals != totals.flat[0]).any():
+        message = "Expect the same number of specified elements per batch."
+        raise RuntimeError(hinted(message, f"there are {totals.min()} to {totals.max()}: the COO layout takes them"))
+    return _own(starts), _own(within[order].reshape(*shape[:-1], totals.flat[0])), order

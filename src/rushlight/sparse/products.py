@@ -48,9 +48,10 @@ class products_at:
 
 def check_matrices(one, two):
     """Refuse what are no two matrices that fit each other, and dtypes that differ."""
-    for name, each in (("self", one), ("mat2", two)):
+    for name, each in (("mat1", one), ("mat2", two)):
         if each.ndim != 2:
-            raise RuntimeError(hinted(f"{name} must be a matrix", f"it has the shape {list(each.shape)}"))
+            message = f"{name} must be a matrix, got {each.ndim}-D tensor"
+            raise RuntimeError(hinted(message, f"it has the shape {list(each.shape)}"))
     if one.shape[1] != two.shape[0]:
         if one.layout is sparse_coo and not is_sparse(two):
             message = f"addmm: Argument #3 (dense): Expected dim 0 size {one.shape[1]}, got {two.shape[0]}"
@@ -168,8 +169,13 @@ def _linear(input, weight, bias=None):
 
 @takes("bmm")
 def _bmm(self, mat2, *others):
-    if not is_sparse(self) or self.layout is not sparse_coo or is_sparse(mat2) or self._array.pattern.dense_dim:
-        raise not_run("bmm", (self, mat2))
+    for each in (self, mat2):
+        if is_sparse(each) and each.layout is not sparse_coo:
+            raise not_run("bmm.out", [each])
+    if is_sparse(mat2):
+        raise RuntimeError(hinted("bmm_sparse: Tensor 'mat2' must be dense", "mat2.to_dense()"))
+    if self._array.pattern.dense_dim:
+        raise not_run("bmm", [self])
     if self.ndim != 3 or mat2.ndim != 3 or self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
         raise RuntimeError(
             hinted(
@@ -273,7 +279,7 @@ def _two_sparse(one, two, name):
 
 
 def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
-    """``beta * input + alpha * (mat1 @ mat2)`` where the CSR matrix ``input`` has entries.
+    """``beta * input + alpha * (mat1 @ mat2)`` where the CSR matrix ``input`` has entries; of batches as well.
 
     >>> import rushlight as torch
     >>> mask = torch.eye(2).to_sparse_csr()
@@ -291,14 +297,37 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
                 "to_sparse_csr()",
             )
         )
-    check_matrices(mat1, mat2)
-    if input.shape != (mat1.shape[0], mat2.shape[1]):
-        raise RuntimeError(hinted(f"the product does not have the shape {list(input.shape)} of input", "m by p"))
     pattern = input._array.pattern
-    found = products_at(mat1, mat2.t(), pattern, 0)
+    _check_sampled(input, mat1, mat2)
+    found = _products_of_batch(mat1, mat2, pattern) if pattern.batch else products_at(mat1, mat2.t(), pattern, 0)
     values = (found if alpha == 1 else found * alpha).reshape(pattern.value_shape())
     own = values_of(input, "SparseSampledAddmmBackward0")
     return with_values(pattern, own * beta + values if beta else values, "SparseSampledAddmmBackward0")
+
+
+def _check_sampled(input, mat1, mat2):
+    """Refuse factors whose product has not the shape of ``input``, or that are of two dtypes."""
+
+    def fail(message):
+        raise RuntimeError(hinted(f"sampled_addmm: {message}", "(*, m, p), (*, m, n) and (*, n, p)"))
+
+    for names, one, two in (("self and mat1", input, mat1), ("mat1 and mat2", mat1, mat2)):
+        batches = list(one.shape[:-2]), list(two.shape[:-2])
+        if batches[0] != batches[1]:
+            fail(f"Expected {names} to have the same batch size, but got {batches[0]} and {batches[1]}")
+    (*_, rows, inner), (*_, other, columns) = mat1.shape, mat2.shape
+    if inner != other:
+        fail(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{inner} and {other}x{columns})")
+    for dim, length, name in ((-2, rows, "mat1"), (-1, columns, "mat2")):
+        if input.shape[dim] != length:
+            fail(f"self.shape[{dim}] must match {name}.shape[{dim}]")
+    check_dtypes(mat1, mat2)
+
+
+def _products_of_batch(mat1, mat2, pattern):
+    """The elements of ``mat1 @ mat2``, batches of matrices, where a pattern has its entries."""
+    *batch, rows, columns = [wrap(each) for each in pattern.places()]
+    return (mat1[(*batch, rows)] * mat2.mT[(*batch, columns)]).sum(-1)
 
 
 def hspmm(mat1, mat2, *, out=None):

@@ -11,7 +11,7 @@ from ..ops.table import functions
 from ..tensor.base import wrap
 from .calls import is_sparse, not_run, takes
 from .conversion import coalesce, coo_of
-from .patterns import Coordinates
+from .patterns import BLOCK_LAYOUTS, Compressed, Coordinates
 from .tensors import values_of, with_values
 
 
@@ -27,8 +27,7 @@ def _transposed(self, dim0, dim1, name):
         return functions.alias(self)
     pattern = self._array.pattern
     if self.layout is not sparse_coo:
-        values = values_of(self, name)
-        return with_values(pattern.transposed(), values if values.ndim == 1 else values.transpose(1, 2), name)
+        return _transposed_lines(self, dim0, dim1, name)
     if max(dim0, dim1) >= pattern.sparse_dim:
         message = f"sparse transpose: transposed dimensions must be sparse Got sparse_dim: {pattern.sparse_dim}, d0: {dim0}, d1: {dim1}"
         raise RuntimeError(
@@ -37,6 +36,29 @@ def _transposed(self, dim0, dim1, name):
     order = list(range(ndim))
     order[dim0], order[dim1] = dim1, dim0
     return _permuted(self, order, name)
+
+
+def _transposed_lines(self, dim0, dim1, name):
+    """Compressed matrices transposed, or two dimensions of their batch."""
+    pattern, values = self._array.pattern, values_of(self, name)
+    first = len(pattern.batch)
+    if pattern.dense_dim:
+        message = "transpose(): hybrid sparse compressed tensors with dense dimensions are not supported"
+        raise RuntimeError(hinted(message, "to_sparse() first"))
+    if dim0 >= first and dim1 >= first:
+        blocks = pattern.layout in BLOCK_LAYOUTS
+        return with_values(pattern.transposed(), values.transpose(-1, -2) if blocks else values, name)
+    if dim0 >= first or dim1 >= first:
+        kinds = [f"{dim}({'Batch' if dim < first else 'Sparse'})" for dim in (dim0, dim1)]
+        message = (
+            "transpose(): can only transpose dimensions of the same type (Batch, Sparse, Dense), got "
+            f"{' and '.join(kinds)}"
+        )
+        raise RuntimeError(hinted(message, f"the first {first} dimensions are those of the batch"))
+    shape = list(pattern.shape)
+    shape[dim0], shape[dim1] = shape[dim1], shape[dim0]
+    found = pattern.of_batch(shape, lambda array: array.swapaxes(dim0, dim1))
+    return with_values(found, values.transpose(dim0, dim1), name)
 
 
 def _permuted(self, order, name):
@@ -54,6 +76,9 @@ def _permuted(self, order, name):
 @takes("t")
 def _t(self):
     if self.ndim > 2:
+        if self.layout is not sparse_coo:
+            message = f"t() expects a tensor with <= 2 dimensions, but self is {self.ndim}D"
+            raise RuntimeError(hinted(message, "mT transposes the matrices of a batch"))
         message = f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {self.sparse_dim()} sparse and {self.dense_dim()} dense dimensions"
         raise RuntimeError(hinted(message, "transpose(dim0, dim1) takes more"))
     return functions.alias(self) if self.ndim < 2 else _transposed(self, 0, 1, "TBackward0")
@@ -73,6 +98,8 @@ def _permute(self, dims):
     if len({*order}) != ndim:
         raise RuntimeError(hinted("permute(): duplicate dims are not allowed.", "name every dimension once"))
     if self.layout is not sparse_coo:
+        if ndim > 2:
+            raise not_run("as_strided", [self])
         return transpose(self, 0, 1) if order == [1, 0] else functions.alias(self)
     count = self._array.pattern.sparse_dim
     if any((place < count) is not (dim < count) for place, dim in enumerate(order)):
@@ -109,18 +136,38 @@ def _coo(tensor, name):
     return tensor
 
 
+def _selected_of_lines(self, dim, index, shape, name):
+    """One slice of compressed matrices along a dimension of the batch or a dense one; None along another."""
+    pattern, values = self._array.pattern, values_of(self, name)
+    first = len(pattern.batch)
+    if dim >= first + 2:
+        found = Compressed(pattern.layout, shape, pattern.compressed, pattern.plain, pattern.block)
+        return with_values(found, values.select(values.ndim - self.ndim + dim, index), name)
+    if dim < first:
+        found = pattern.of_batch(shape, lambda array: array.take(index, dim))
+        return with_values(found, values.select(dim, index), name)
+    if first:
+        message = "select(): selecting sparse dimensions is not supported for batched sparse compressed tensors."
+        raise RuntimeError(hinted(message, "select a matrix of the batch first"))
+    return None
+
+
 @takes("select")
 def select(self, dim, index):
     """One slice along a dimension: sparse, or dense where no sparse dimension is left."""
-    self = coo_of(self)
-    pattern, name = self._array.pattern, "SelectBackward0"
-    dim, count, values = wrap_dim(dim, self.ndim), pattern.sparse_dim, values_of(self, name)
-    length = pattern.shape[dim]
+    dim, name = wrap_dim(dim, self.ndim), "SelectBackward0"
+    length = self.shape[dim]
     if not -length <= index < length:
         message = f"select(): index {index} out of range for tensor of size {list(self.shape)} at dimension {dim}"
         raise IndexError(hinted(message, f"there are {length}"))
-    index = index % length
-    shape = (*pattern.shape[:dim], *pattern.shape[dim + 1 :])
+    index, shape = index % length, _without(self.shape, dim)
+    if self.layout is not sparse_coo and self.ndim > 2:
+        found = _selected_of_lines(self, dim, index, shape, name)
+        if found is not None:
+            return found
+    self = coo_of(self)
+    pattern = self._array.pattern
+    count, values = pattern.sparse_dim, values_of(self, name)
     if dim >= count:
         found = values.select(dim - count + 1, index)
         return with_values(Coordinates(shape, pattern.indices, pattern.coalesced), found, name)

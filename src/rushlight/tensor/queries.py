@@ -102,6 +102,11 @@ def dense_dim(input):
     return input.ndim
 
 
+def const_data_ptr(input):
+    """`Tensor.data_ptr`, of memory that is only read."""
+    return input.data_ptr()
+
+
 PUBLIC = (
     numel, is_floating_point, is_complex, is_signed, is_conj, is_neg, is_inference, is_distributed, is_same_size, typename,
     resize_as_, compiled_with_cxx11_abi, set_default_tensor_type, storage.is_storage,
@@ -110,5 +115,5 @@ PUBLIC = (
 for _function in PUBLIC:
     NAMESPACES["torch"].setdefault(_function.__name__, _function)
 NAMESPACES["torch"].update(storage.LEGACY, Storage=storage.LEGACY["FloatStorage"])
-for _function in (is_same_size, is_distributed, sparse_dim, dense_dim):
+for _function in (is_same_size, is_distributed, sparse_dim, dense_dim, const_data_ptr):
     setattr(Tensor, _function.__name__, _function)

@@ -94,6 +94,22 @@ def not_contiguous():
     return x, lists, y
 
 
+def added(dtype, waits, *shape):
+    """The sum of sparse tensors, of which rank 1 has none, with indices that are there twice."""
+    places = m.tensor([[rank, 3, 3, 5]])[:, : 0 if rank == 1 else 4]
+    x = m.sparse_coo_tensor(places, m.ones(places.shape[1], *shape).to(getattr(m, dtype)), (9, *shape))
+    if waits:
+        d.all_reduce(x)
+    else:
+        d.all_reduce(x, async_op=True).wait()
+    return x.is_coalesced(), x.indices(), x.values()
+
+
+for _dtype in "float32", "int64":
+    CASES[f"sparse {_dtype}"] = lambda dtype=_dtype: added(dtype, True)
+CASES["sparse rows"] = lambda: added("float64", False, 2, 3)
+
+
 @case
 def empty_and_scalars():
     x, y = m.zeros(0), m.tensor(float(rank))

@@ -11,7 +11,9 @@ DDP = nn.parallel.DistributedDataParallel
 
 def numbers(module):
     """Every parameter's gradient and value, and the buffers."""
-    found = [(n, None if p.grad is None else p.grad.tolist(), p.tolist()) for n, p in module.named_parameters()]
+    found = [
+        (n, None if p.grad is None else p.grad.to_dense().tolist(), p.tolist()) for n, p in module.named_parameters()
+    ]
     return [found, [(n, b.tolist()) for n, b in module.named_buffers()]]
 
 
@@ -99,6 +101,42 @@ def unused(width=4):
 @case
 def wide_unused():
     return unused(10000)
+
+
+class Words(nn.Module):
+    """Tables of words, whose gradients are sparse, of which the second may be left out: then PyTorch refuses."""
+
+    def __init__(self):
+        super().__init__()
+        m.manual_seed(0)
+        self.words, self.bags = nn.Embedding(30, 4, sparse=True), nn.EmbeddingBag(30, 4, mode="sum", sparse=True)
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, words, with_bags=True):
+        found = self.words(words).sum(1)
+        return self.head(found + self.bags(words) if with_bags else found)
+
+
+def sparse(steps=3, bags=lambda step: True, joining=False, **options):
+    module = DDP(Words(), **options)
+    optimizer, seen = m.optim.SGD(module.parameters(), lr=0.1), []
+    with module.join() if joining else m.enable_grad():
+        for step in range(steps):
+            optimizer.zero_grad(set_to_none=step != 1)
+            with module.no_sync() if step == 2 and not joining else m.enable_grad():
+                words = (m.arange(6).view(2, 3) * (step + 1) + 4 * rank) % 30
+                module(words, bags(step)).square().mean().backward()
+            seen += [None if p.grad is None else p.grad.to_dense().tolist() for p in module.parameters()]
+            optimizer.step()
+    return [seen, numbers(module)]
+
+
+CASES["sparse"] = sparse
+CASES["sparse views"] = lambda: sparse(gradient_as_bucket_view=True)
+CASES["sparse small buckets"] = lambda: sparse(bucket_cap_mb=0.0001)
+CASES["sparse never used"] = lambda: sparse(bags=lambda step: False, find_unused_parameters=True)
+CASES["sparse static"] = lambda: sparse(static_graph=True)
+CASES["sparse joined"] = lambda: sparse(2 + rank, joining=True)
 
 
 @case

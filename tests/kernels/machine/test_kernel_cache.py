@@ -72,6 +72,24 @@ def test_full_disk(kept, monkeypatch):
     assert kept.load("a") is None and not list(kept.path.iterdir())
 
 
+@pytest.mark.parametrize("system, stored", [("nt", [b"b"]), ("posix", [])])
+def test_a_file_that_is_read_cannot_be_replaced_on_windows(kept, monkeypatch, system, stored):
+    """That one is there, and later ones are stored; elsewhere such an error means that nothing can be."""
+    replace = os.replace
+
+    def in_use(*args, **kwargs):
+        raise PermissionError(13, "Access is denied", "from", 5, "to")
+
+    monkeypatch.setattr(cache.os, "replace", in_use)
+    with monkeypatch.context() as patch:
+        patch.setattr(cache.os, "name", system)
+        kept.store("a", b"a")
+    monkeypatch.setattr(cache.os, "replace", replace)
+    kept.store("b", b"b")
+    assert [code for key in "ab" if (code := kept.load(key)) is not None] == stored
+    assert len(list(kept.path.iterdir())) == len(stored)
+
+
 def test_what_is_there_is_read_where_nothing_can_be_written(kept, monkeypatch):
     kept.store("a", b"code")
     later = Cache(kept.path)

@@ -34,6 +34,8 @@ def directory():
         return chosen
     if sys.platform == "darwin":
         base = os.path.expanduser("~/Library/Caches")
+    elif sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
     else:
         base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.path.join(base, "rushlight", "kernels")
@@ -193,7 +195,8 @@ class Cache:
                 self._remove(unfinished)
             if not isinstance(error, OSError):
                 raise
-            self._writable = False  # what is there can still be read
+            # What is there can still be read. On Windows a file that somebody reads cannot be replaced; others can be written.
+            self._writable = os.name == "nt" and error.filename2 is not None
             return
         if self._stored % _PRUNING == 0:
             self._prune()

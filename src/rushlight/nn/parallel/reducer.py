@@ -8,7 +8,7 @@ import weakref
 from ...autograd import no_grad
 from ...autograd.graph import get_gradient_edge
 from ...base.device import sparse_coo
-from ...base.dtypes import int32
+from ...base.dtypes import int32, int64
 from ...base.errors import hinted
 from ...ops.table import functions
 from ...tensor import Tensor
@@ -203,6 +203,12 @@ class Reducer:
     def _send_alone(self, place):
         parameter, share = self._parameters[place], self._share()
         grad = parameter.grad
+        if grad is None and place in self._sparse:
+            raise RuntimeError(
+                hinted(
+                    "Expected sparse gradient to be defined.", "a table with sparse gradients is used in each iteration"
+                )
+            )
         with no_grad():
             if grad is None:
                 grad = self._zeros(place)
@@ -216,8 +222,11 @@ class Reducer:
 
     def _zeros(self, place):
         parameter = self._parameters[place].detach()
-        layout = sparse_coo if place in self._sparse else parameter.layout
-        return functions.zeros_like(parameter, layout=layout)
+        if place not in self._sparse:
+            return functions.zeros_like(parameter)
+        rows, width = parameter.shape
+        parts = functions.zeros(1, 0, dtype=int64), functions.zeros(0, width, dtype=parameter.dtype)
+        return functions.sparse_from_parts(sparse_coo, (rows, width), parts, True)
 
     def _send(self, number, bucket):
         if self.comm_hook is not None:
@@ -253,8 +262,8 @@ class Reducer:
             work.wait()
             finish(untouched)
         if self._as_views:
-            for number, bucket in enumerate(self._buckets):
-                for place, part in zip(self._places[number], bucket.gradients()):
+            for number in [number for number, places in enumerate(self._together) if places]:
+                for place, part in zip(self._together[number], self._bucket(number).gradients()):
                     if place not in untouched:
                         self._parameters[place].grad = part
 
@@ -287,6 +296,8 @@ class Reducer:
                     continue
                 if grad is None:
                     parameter.grad = average.clone()
+                elif place in self._sparse:
+                    grad.copy_(average)
                 else:
                     targets.append(grad)
                     sources.append(average)

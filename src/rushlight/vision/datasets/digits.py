@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import os
 
 import numpy as np
@@ -10,14 +11,19 @@ from rushlight.ops.table import functions
 
 from .arrays import ArrayDataset
 
-FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "digits.npz")
+FILE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "data", "digits.bz2")
+COUNT, SIDE = 1797, 8
 LEVELS = 16  # the published images have values 0 to 16
 
 
 def load_digits():
     """(images, labels) as published: uint8 arrays of shape (1797, 8, 8) with values 0 to 16, and (1797,)."""
-    with np.load(FILE, allow_pickle=False) as file:
-        return file["images"], file["labels"]
+    with bz2.open(FILE) as file:
+        content = np.frombuffer(file.read(), np.uint8)
+    labels, pixels = content[:COUNT].copy(), content[COUNT:].reshape(SIDE * SIDE, COUNT)
+    images = np.empty((COUNT, SIDE, SIDE), np.uint8)
+    images[np.argsort(labels, kind="stable")] = pixels.T.reshape(COUNT, SIDE, SIDE)
+    return images, labels
 
 
 def is_test_image(labels):
