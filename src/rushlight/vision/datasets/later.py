@@ -13,7 +13,8 @@ LATER = AbsentNames(
         Kinetics Kitti Kitti2012Stereo Kitti2015Stereo KittiFlow LFWPairs LFWPeople LSUN LSUNClass
         Middlebury2014Stereo MovingMNIST Omniglot OxfordIIITPet PCAM PhotoTour Places365 QMNIST RenderedSST2
         SBDataset SBU SEMEION STL10 SUN397 SVHN SceneFlowStereo Sintel SintelStereo StanfordCars UCF101 USPS
-        WIDERFace""",
+        WIDERFace
+        wrap_dataset_for_transforms_v2""",
     },
     "ImageFolder and DatasetFolder read any folder of images; see docs/vision.md for the datasets that are here",
 )
