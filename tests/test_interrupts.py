@@ -82,6 +82,7 @@ ELSEWHERE = {
     "hub._Progress": "switches nothing: a bar of progress",
     "distributed.device_mesh.DeviceMesh": "switches nothing of operations: the mesh of calls that name none",
     "distributed.tensor.calls.implicit_replication": "base.contexts.contextmanager, around one assignment",
+    "distributed.tensor.parallel.loss.loss_parallel": "base.contexts.contextmanager, around one assignment",
     "utils.hooks.RemovableHandle": "test_hooks_go_in_spite_of_interrupts",
     "autograd.graph._Handles": "several RemovableHandles",
     "utils.benchmark.utils.common.set_torch_threads": "the number of threads of a measurement",

@@ -70,6 +70,7 @@ def test_lines_threads_arguments_and_restarts():
         ("raise", 1, ("[rank1]: ValueError: a bad number", "rushlight launch: rank 1 (process", "ValueError: a bad number")),
         ("kill", 137, ("rushlight launch: rank 1 (process", "was killed")),
         pytest.param("raise before", 1, ("[rank1]: KeyError: 'before MPI'", "rank 1 (process"), marks=pytest.mark.slow),
+        pytest.param("vanish", 1, ("rushlight launch: rank", "before its program had come to its end"), marks=pytest.mark.slow),
         pytest.param("leave", 1, ("rank 1 has ended, which all_reduce waits for", "rank 0 (process"), marks=pytest.mark.slow),
     ],
 )  # fmt: skip

@@ -20,6 +20,7 @@ class Draw:
     def __init__(self, random, side):
         self.random, self.side = random, side
         self.buffers = []  # (bytes of an operand's memory, a copy of them, a mask of what may be written or None)
+        self.targets = []  # operands that the call may write to
         self.results = []  # of the call
 
     # ------------------------------------------------------------ numbers and shapes
@@ -91,7 +92,10 @@ class Draw:
             mask = np.zeros(memory.size, bool)
             window_on(mask.view(np.uint8), (*shape, size), np.dtype(np.uint8), start, (*byte_steps, 1))[...] = 1
         self.buffers.append((memory, memory.copy(), mask))
-        return functions.wrap(target)
+        found = functions.wrap(target)
+        if written:
+            self.targets.append(found)
+        return found
 
     def changed(self):
         """Whether an operand has a byte that no call may write, and one did."""

@@ -3,8 +3,10 @@ and its caches."""
 
 from __future__ import annotations
 
+import importlib
 import math
 import os
+import sys
 
 _QUOTA = "/sys/fs/cgroup/cpu.max"
 _CACHE = (
@@ -12,6 +14,7 @@ _CACHE = (
 )
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 _MEASURED_CACHE = 1 << 20
+_LINUX = sys.platform.startswith("linux")
 VARIABLES = ("RUSHLIGHT_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -27,7 +30,7 @@ def default_threads():
 def usable_cores():
     """The physical cores in this process's CPU set, no more than its container's quota allows."""
     if not hasattr(os, "sched_getaffinity"):
-        return os.cpu_count() or 1
+        return _told_elsewhere().cores() or os.cpu_count() or 1
     cores = {_read(_SIBLINGS.format(cpu)) or str(cpu) for cpu in os.sched_getaffinity(0)}
     quota, _, period = (_read(_QUOTA) or "max").partition(" ")
     if quota.isdigit() and period.isdigit() and int(period):
@@ -47,18 +50,27 @@ def near_bytes():
 
 def cache_bytes(level):
     """The size of the first core's cache of a level (of data, for the first); 0 where the system does not tell."""
+    if not _LINUX:
+        return _told_elsewhere().cache(level)[0]
     text = _read(_CACHE.format(0 if level == 1 else level, "size")) or ""
     return int(text[:-1]) << 10 if text[:-1].isdigit() and text.endswith("K") else 0
 
 
 def cache_sharers(level):
     """How many CPUs share that cache; 0 where the system does not tell."""
+    if not _LINUX:
+        return _told_elsewhere().cache(level)[1]
     total = 0
     for part in (_read(_CACHE.format(0 if level == 1 else level, "shared_cpu_list")) or "").split(","):
         first, _, last = part.partition("-")
         if first.isdigit():
             total += int(last or first) - int(first) + 1
     return total
+
+
+def _told_elsewhere():
+    """The module that asks macOS and Windows."""
+    return importlib.import_module(".other_systems", __package__)
 
 
 def _read(path):

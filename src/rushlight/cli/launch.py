@@ -222,14 +222,12 @@ def _judge(status, notes, ended):
             first["status"],
             f"rank {first['rank']} (process {first['process']} on {first['host']}) ended with status {first['status']}{error}",
         )
-    if status in (0, _INTERRUPTED):
+    left = [note for process in ended for note in notes if note["process"] == process and not note["done"]]
+    if status == _INTERRUPTED or (status == 0 and not left):
         return status, ""
-    unfinished = [process for process in ended if any(_unfinished(note, process) for note in notes)]
-    for note in notes:
-        if unfinished and note["process"] == unfinished[0]:
-            return 128 + signal.SIGKILL, f"rank {note['rank']} (process {note['process']} on {note['host']}) was killed"
+    if left:  # MPI's launcher kills the others, and may say that all is well where the first one left with status 0
+        first = left[0]
+        killed = "was killed, or left by os._exit, before its program had come to its end"
+        story = f"rank {first['rank']} (process {first['process']} on {first['host']}) {killed}"
+        return (128 + signal.SIGKILL if status else 1), story
     return status if status > 0 else 128 - status, f"{Path(mpiexec()).name} ended with status {status}"
-
-
-def _unfinished(note, process):
-    return note["process"] == process and not note["done"]

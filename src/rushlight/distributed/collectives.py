@@ -82,7 +82,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     """Join the tensors of all processes by ``op``, in place (``torch.distributed.all_reduce``).
 
     Args:
-        tensor: of any dtype and layout, of the same shape in all processes.
+        tensor: of any dtype and layout, of the same shape in all processes; of sparse ones in the layout ``sparse_coo`` their sum.
         op: a `ReduceOp`; default: their sum.
         group: default: all processes.
         async_op: begin only, and return a `Work` to wait for.
@@ -101,7 +101,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     if group is None:
         return None
     check_reduction(op, tensor, "all_reduce")
-    return given_back(operations.all_reduce(group, tensor, op), async_op)
+    return given_back(group.allreduce(tensor, op), async_op)
 
 
 def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):

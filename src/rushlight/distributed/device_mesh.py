@@ -263,6 +263,15 @@ def init_device_mesh(
     return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)
 
 
+def concatenated(first: DeviceMesh, second: DeviceMesh) -> DeviceMesh:
+    """The grid of the dimensions of two, which are parts of one grid with names."""
+    root = first._get_root_mesh()
+    if root is not second._get_root_mesh():
+        message = "Cannot concatenate DeviceMeshes derived from different device meshs"
+        raise RuntimeError(hinted(message, 'both are parts of one: mesh["dp"], mesh["tp"]'))
+    return root[*(first.mesh_dim_names or ()), *(second.mesh_dim_names or ())]
+
+
 def default_mesh() -> DeviceMesh:
     """The mesh whose ``with`` block runs; one of all processes, where there is none."""
     if _entered:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from datetime import timedelta
 
+from ..base.device import sparse_coo
 from ..base.errors import hinted
 from ..base.process_group import is_initialized, process_group, set_world
 from ..base.process_group import world as the_world
 from ..base.user_code import user_place
-from . import checking, meeting, monitor, operations
+from . import checking, meeting, monitor, operations, sparse_sums
 from .connection import connect, disconnect, part, world_of_mpi
 from .reductions import RedOpType
 from .stores import HashStore, PrefixStore, default_pg_timeout
@@ -69,7 +70,9 @@ class ProcessGroup:
 
     def allreduce(self, tensors, op=RedOpType.SUM):
         """Begin to join a tensor of all processes, in place."""
-        return operations.all_reduce(self, _one(tensors), op)
+        tensor = _one(tensors)
+        join = operations.all_reduce if tensor.layout is not sparse_coo else sparse_sums.all_reduce
+        return join(self, tensor, op)
 
     def broadcast(self, tensors, root=0):
         """Begin to write a tensor of process ``root`` of the group into those of the others."""

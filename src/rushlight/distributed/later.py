@@ -35,12 +35,10 @@ _NAMES = {
     "launcher": "",
     "launcher.api": "LaunchConfig elastic_launch launch_agent",
     "optim": "DistributedOptimizer PostLocalSGDOptimizer",
-    "pipelining": "ScheduleDualPipeV ScheduleInterleaved1F1B ScheduleInterleavedZeroBubble ScheduleLoopedBFS ScheduleZBVZeroBubble",
+    "pipelining": "ScheduleDualPipeV ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble",
     "rpc": _RPC,
     "rpc.api": f"{_RPC} _all_gather _require_initialized",
     "tensor.experimental": "context_parallel local_map register_sharding",
-    "tensor.parallel": "loss_parallel",
-    "tensor.placement_types": "_StridedShard",
     "utils": "_sync_module_states",
 }
 

@@ -107,16 +107,26 @@ def scatter_object_list(
 
 def send_object_list(object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False):
     """Send objects to process ``dst``."""
-    packed = _packed(list(object_list))
-    send(functions.wrap(np.array([packed.size])), dst, group, group_dst=group_dst)
-    send(functions.wrap(packed.copy()), dst, group, group_dst=group_dst)
+    send_value(list(object_list), dst, group, 0, group_dst)
+
+
+def send_value(value, dst, group, tag, group_dst):
+    """Send one object to a process."""
+    packed = _packed(value)
+    send(functions.wrap(np.array([packed.size])), dst, group, tag, group_dst)
+    send(functions.wrap(packed.copy()), dst, group, tag, group_dst)
 
 
 def recv_object_list(object_list, src=None, group=None, device=None, group_src=None, use_batch=False):
     """Receive objects from process ``src``, without one from whichever sends first. Returns the sender's rank."""
-    size = functions.wrap(np.zeros(1, np.int64))
-    sender = recv(size, src, group, group_src=group_src)
-    array = functions.wrap(np.empty(size.item(), np.uint8))
-    recv(array, sender, group)
-    object_list[:] = _unpacked(array.numpy())
+    object_list[:], sender = receive_value(src, group, 0, group_src)
     return sender
+
+
+def receive_value(src, group, tag, group_src):
+    """(one object, the rank of its sender) from a process."""
+    size = functions.wrap(np.zeros(1, np.int64))
+    sender = recv(size, src, group, tag, group_src)
+    array = functions.wrap(np.empty(size.item(), np.uint8))
+    recv(array, sender, group, tag)
+    return _unpacked(array.numpy()), sender

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 MODULE = f"{__package__}.tensor.placement_types"  # where users find them
@@ -38,16 +39,20 @@ class Shard(Placement):
 
 @dataclass(frozen=True, repr=False)
 class _StridedShard(Placement):
-    """A part along a dimension that is made of several pieces."""
+    """A part along a dimension that other dimensions of the mesh, behind this one, cut into ``split_factor`` parts first.
+
+    Seen from this dimension of the mesh alone, it is made of as many pieces. `fully_shard` has it for parameters that
+    `parallelize_module` has divided before.
+    """
 
     dim: int
     split_factor: int
 
-    def is_shard(self, dim: int | None = None) -> bool:
-        return dim is None or dim == self.dim
-
     def __repr__(self) -> str:
         return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,16 @@ class _NormPartial(Partial):
         return f"_NormPartial({self.norm_type:g})"
 
     __str__ = __repr__
+
+
+CUTS = (Shard, _StridedShard)  # placements with a dimension that is cut
+
+
+def cut_order(placements: Sequence[Placement]) -> list[int]:
+    """The dimensions of a mesh in the order in which they cut a tensor."""
+    every = range(len(placements))
+    late = [mesh_dim for mesh_dim in every if isinstance(placements[mesh_dim], _StridedShard)]
+    return [mesh_dim for mesh_dim in every if mesh_dim not in late] + late[::-1]
 
 
 BY_NAME: dict[str, type] = {

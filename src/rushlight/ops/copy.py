@@ -10,7 +10,7 @@ from ..base.lazy import stored_in
 from ..base.scalars import fitted, relaxed
 from ..base.shapes import broadcast_shapes, sizes_argument
 from .moving import copied
-from .table import INPLACE, composite, functions, op
+from .table import INPLACE, composite, functions, inplace_op, op
 
 
 def dense_copy(array):
@@ -18,6 +18,13 @@ def dense_copy(array):
     if array.flags.c_contiguous:
         return copied(array)
     return in_result_order(array.copy(order="K"), (array,))
+
+
+@inplace_op(writes=("targets",))
+def copy_all_(targets, sources):
+    """Write arrays into others of the same shapes."""
+    for target, source in zip(targets, sources):
+        np.copyto(target, source)
 
 
 def laid_out(array, memory_format):

@@ -96,6 +96,7 @@ def numbered(name, function, order, defaults):
         return function(**given, reduction=REDUCTIONS[number])
 
     call.__name__ = call.__qualname__ = f"numbered_{name}"
+    call.__module__ = function.__module__
     call.__doc__ = f"`nn.functional.{name}` with a number for ``reduction``: 0 (the default) none, 1 mean, 2 sum."
     composite(call, names=(f"torch:{name}",))
 

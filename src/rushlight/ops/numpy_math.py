@@ -1,8 +1,9 @@
 """The functions that an element formula may use, on NumPy arrays: what ``m`` is in ``element(m, x)``."""
 
+from importlib import import_module
+
 import numpy as np
 
-from . import special_bessel, special_gamma, special_math
 from .blockwise import bounded, select
 
 # NumPy takes a 0-dim array faster than a Python number.
@@ -34,8 +35,19 @@ def where_any(condition, value, otherwise):
     return select(condition, value(), otherwise)
 
 
+_SPECIAL = {
+    **dict.fromkeys(("erf", "erfc", "erfcx", "erfinv", "ndtri"), "special_math"),
+    **dict.fromkeys(("lgamma", "digamma", "trigamma"), "special_gamma"),
+    **dict.fromkeys(
+        ("i0", "i0e", "i1", "i1e", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1",
+         "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "spherical_bessel_j0"),
+        "special_bessel",
+    ),
+}  # fmt: skip
+
+
 class _NumpyMath:
-    """NumPy's functions under the names that formulas use; special ones come from `special_math`, `special_gamma`, `special_bessel`."""
+    """NumPy's functions under the names that formulas use; special ones of modules that are imported when a formula uses one."""
 
     exp, exp2, expm1 = staticmethod(np.exp), staticmethod(np.exp2), staticmethod(np.expm1)
     log, log2, log10, log1p = (
@@ -54,20 +66,14 @@ class _NumpyMath:
     isnan, isinf, isfinite = staticmethod(np.isnan), staticmethod(np.isinf), staticmethod(np.isfinite)
     where, ones_like = staticmethod(select), staticmethod(np.ones_like)
     copysign, fmod = staticmethod(np.copysign), staticmethod(np.fmod)
-    erf, erfc = staticmethod(special_math.erf), staticmethod(special_math.erfc)
-    erfcx, erfinv = staticmethod(special_math.erfcx), staticmethod(special_math.erfinv)
-    ndtri, lgamma = staticmethod(special_math.ndtri), staticmethod(special_gamma.lgamma)
-    digamma, trigamma = staticmethod(special_gamma.digamma), staticmethod(special_gamma.trigamma)
-    i0, i0e = staticmethod(special_bessel.i0), staticmethod(special_bessel.i0e)
-    i1, i1e = staticmethod(special_bessel.i1), staticmethod(special_bessel.i1e)
-    bessel_j0, bessel_j1 = staticmethod(special_bessel.bessel_j0), staticmethod(special_bessel.bessel_j1)
-    bessel_y0, bessel_y1 = staticmethod(special_bessel.bessel_y0), staticmethod(special_bessel.bessel_y1)
-    modified_bessel_k0 = staticmethod(special_bessel.modified_bessel_k0)
-    modified_bessel_k1 = staticmethod(special_bessel.modified_bessel_k1)
-    scaled_modified_bessel_k0 = staticmethod(special_bessel.scaled_modified_bessel_k0)
-    scaled_modified_bessel_k1 = staticmethod(special_bessel.scaled_modified_bessel_k1)
-    spherical_bessel_j0 = staticmethod(special_bessel.spherical_bessel_j0)
     sigmoid, clamp, where_any = staticmethod(sigmoid), staticmethod(bounded), staticmethod(where_any)
+
+    def __getattr__(self, name):
+        if name not in _SPECIAL:
+            raise AttributeError(f"formulas have no function '{name}'")
+        found = getattr(import_module(f"rushlight.ops.{_SPECIAL[name]}"), name)
+        setattr(self, name, found)
+        return found
 
 
 numpy_math = _NumpyMath()

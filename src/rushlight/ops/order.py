@@ -184,6 +184,18 @@ def _batch_hermitian(x):
     return x.adjoint()
 
 
+def _part(name, doc):
+    """The property ``tensor.real`` or ``tensor.imag``: writing to it writes those parts."""
+
+    def part(x):
+        return getattr(functions, name)(x)
+
+    def write(x, value):
+        part(x).copy_(value)
+
+    return property(part, write, doc=doc)
+
+
 # Attributes of Tensor, attached by the tensor room.
 PROPERTIES = dict(
     [
@@ -191,6 +203,8 @@ PROPERTIES = dict(
         _mirrored("mT", "The tensor with its last two dimensions exchanged, as a view.", _matrix_transposed),
         _mirrored("H", "A matrix transposed and conjugated.", _hermitian),
         _mirrored("mH", "Matrices transposed and conjugated.", _batch_hermitian),
+        ("real", _part("real", "The real parts of a complex tensor, as a view; a real tensor itself.")),
+        ("imag", _part("imag", "The imaginary parts of a complex tensor, as a view.")),
     ]
 )
 

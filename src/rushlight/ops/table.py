@@ -78,6 +78,9 @@ from typing import Any
 
 import numpy as np
 
+from . import contents
+from .contents import BOTH
+
 # Kinds: how the arguments of an operation become its result.
 UNARY = "unary"  # one tensor, element by element
 BINARY = "binary"  # two tensors or numbers, broadcast and promoted
@@ -103,9 +106,55 @@ RELAXED = "relaxed"  # as OWN, and half precision takes infinities for numbers t
 
 ALL = 1 << 62  # results that require grad, where a record does not say how many
 
-TABLE = {}  # name -> Op
-COMPOSITES = {}  # name -> Composite
-INPLACE_LISTS = {}  # name -> (function, names of the lists it writes)
+
+class Records(dict):
+    """Records by name. The module of one is imported when it is first asked for, all modules when somebody goes through them."""
+
+    def __init__(self, found_in):
+        super().__init__()
+        self.modules = {name: module for module, names in found_in.items() for name in names}
+
+    def __missing__(self, name):
+        import_module(self.modules[name])
+        if not dict.__contains__(self, name):
+            raise KeyError(f"{self.modules[name]} writes no {name} into the table: run python tools/write_contents.py")
+        return self[name]
+
+    def __contains__(self, name):
+        return name in self.modules or super().__contains__(name)
+
+    def get(self, name, default=None):
+        return self[name] if name in self else default  # noqa: SIM401  (this is that method)
+
+    def load(self):
+        """Import every module that holds one of the records."""
+        for module in dict.fromkeys(self.modules.values()):
+            import_module(module)
+
+    def __len__(self):
+        self.load()
+        return super().__len__()
+
+    def __iter__(self):
+        self.load()
+        return super().__iter__()
+
+    def keys(self):
+        self.load()
+        return super().keys()
+
+    def values(self):
+        self.load()
+        return super().values()
+
+    def items(self):
+        self.load()
+        return super().items()
+
+
+TABLE = Records(contents.OPERATIONS)  # name -> Op
+COMPOSITES = Records(contents.COMPOSITES)  # name -> Composite
+INPLACE_LISTS = Records(contents.INPLACE_LISTS)  # name -> (function, names of the lists it writes)
 
 # name in `functions` -> a `tensor.names.Pending`, whose ``make`` sets it there.
 EXPECTED: dict[str, Any] = {}
@@ -261,17 +310,22 @@ _PARTS |= {"ufunc", "kernel", "no_derivative"}
 
 
 class InplaceForm(Described):
-    """What the in-place form of an entry of the table is made from."""
+    """What the in-place form of an entry of the table, given by name, is made from."""
 
-    __slots__ = ("entry",)
+    __slots__ = ("of",)
 
-    def __init__(self, entry):
-        self.entry = entry
+    def __init__(self, name):
+        self.of = name
+
+    @property
+    def entry(self):
+        """The entry itself."""
+        return TABLE[self.of] if self.of in TABLE else COMPOSITES[self.of]
 
     @property
     def name(self):
         """The name of the form."""
-        return self.entry.name + "_"
+        return self.of + "_"
 
     @property
     def __wrapped__(self):
@@ -293,7 +347,11 @@ def camel_case(name):
     return "".join(c.upper() if before.isdigit() else c for before, c in zip(" " + joined, joined))
 
 
-BOTH = ("torch", "Tensor")
+def _enter(records, entry):
+    """Write an entry into its part of the table; a name is there once."""
+    if dict.__contains__(TABLE, entry.name) or dict.__contains__(COMPOSITES, entry.name):
+        raise ValueError(f"the table already has an operation {entry.name}")
+    records[entry.name] = entry
 
 
 def op(schema, *, kind=FUNCTION, dtype=PROMOTE, inplace=False, names=BOTH, node=None, refuse=()):
@@ -315,9 +373,7 @@ def op(schema, *, kind=FUNCTION, dtype=PROMOTE, inplace=False, names=BOTH, node=
 
     def register(record):
         entry = Op(schema, record, kind, dtype, inplace, names, node, refuse)
-        if entry.name in TABLE or entry.name in COMPOSITES:
-            raise ValueError(f"the table already has an operation {entry.name}")
-        TABLE[entry.name] = entry
+        _enter(TABLE, entry)
         return entry
 
     return register
@@ -337,9 +393,7 @@ def composite(function=None, *, names=BOTH, inplace=False, out=False, explains=F
 
     def register(function):
         entry = Composite(function, names, inplace, out, explains)
-        if entry.name in TABLE or entry.name in COMPOSITES:
-            raise ValueError(f"the table already has an operation {entry.name}")
-        COMPOSITES[entry.name] = entry
+        _enter(COMPOSITES, entry)
         return function
 
     return register if function is None else register(function)

@@ -79,7 +79,7 @@ def composites():
     make_all()
     found: dict = {}
     for entry in COMPOSITES.values():
-        for suffix, names in (("", entry.names), ("_", inplace_names(entry))):
+        for suffix, names in (("", entry.names), ("_", inplace_names(entry.names) if entry.inplace else ())):
             for where, name in places(entry.name + suffix, names):
                 function = vars(Tensor)[name] if where == "Tensor" else NAMESPACES[where][name]
                 if isinstance(function, FunctionType) and entry.name not in _NO_EVENTS and where != "masked":

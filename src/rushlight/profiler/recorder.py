@@ -11,7 +11,6 @@ import functools
 import inspect
 import itertools
 import sys
-import time
 import weakref
 from threading import RLock, get_ident
 
@@ -23,6 +22,7 @@ from ..autograd.views import View
 from ..base.grafts import graft, ungraft
 from ..kernels.machine import launch_log
 from ..kernels.machine.host import host
+from ..kernels.machine.system import nanoseconds as now
 from ..nn.functional.attention import scaled_dot_product_attention
 from ..nn.modules import hooks as module_hooks
 from ..nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
@@ -48,12 +48,6 @@ _HOOKS = (
 RECORDERS: list[Recorder] = []  # those at work, of all threads
 _lock = RLock()
 _around: dict = {}  # grafted function -> what runs around it
-# The clock of the kernels' log, where there is one.
-now = (
-    functools.partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC)
-    if hasattr(time, "CLOCK_MONOTONIC")
-    else time.monotonic_ns
-)
 next_number = itertools.count(1).__next__
 _FUNCTION, _BACKWARD, _USER = (
     scope.value for scope in (RecordScope.FUNCTION, RecordScope.BACKWARD_FUNCTION, RecordScope.USER_SCOPE)

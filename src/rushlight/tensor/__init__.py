@@ -2,7 +2,6 @@
 
 from ..base.memory import keep_freed_memory
 from ..kernels.routing import random_kernels
-from ..ops import families
 from ..ops.table import functions
 from ..random import bulk
 from . import (

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import FunctionType
 
 from ..autograd.views import check_inplace
-from ..ops import table
+from ..ops import contents, table
 from ..ops.order import PROPERTIES
 from ..ops.table import BOTH, COMPOSITES, INPLACE_LISTS, TABLE, InplaceForm, functions
 from . import fast, forms
 from .base import Tensor
-from .cross_entropy import CrossEntropyNode
 from .kinds import looking
-from .linear import linear
 from .names import NAMESPACES, Pending, expect, expect_alias, give, inplace_names, places
 from .refusals import as_public, guarded, known_as, refuse, refuse_call, refused
 from .short_elementwise import elementwise
@@ -56,9 +55,9 @@ _INPLACE_OPERATORS = {
 def _factory(op):
     """What makes the function of an operation."""
     if op.name == "linear_rows":
-        return linear
+        return import_module("rushlight.tensor.linear").linear
     if op.name == "cross_entropy_parts":
-        op.node_base = CrossEntropyNode
+        op.node_base = import_module("rushlight.tensor.cross_entropy").CrossEntropyNode
     if op.whole is not None:
         return fast.reduction
     return forms.joined if op.joins else _FACTORIES[op.kind]
@@ -70,24 +69,24 @@ _PYTHONS_OWN = frozenset(("norm", "tensordot", "unique", "unique_consecutive"))
 
 def bind_all():
     """Let every operation of the table be found under its names; its functions are made when one of them is first used."""
-    for op in TABLE.values():
-        _expect(Pending(_bind_operation, op))
-    for entry in COMPOSITES.values():
-        _expect(Pending(_bind_composite, entry))
-    for name, (function, writes) in INPLACE_LISTS.items():
-        setattr(functions, name, forms.on_lists(name, function, writes))
+    for found_in, bind in (contents.OPERATIONS, _bind_operation), (contents.COMPOSITES, _bind_composite):
+        for module, entries in found_in.items():
+            for name, (names, inplace) in entries.items():
+                _expect(Pending(bind, name, module), names, inplace)
+    for module, names in contents.INPLACE_LISTS.items():
+        for name in names:
+            expect("functions", name, Pending(_bind_lists, name, module))
     for name, attribute in PROPERTIES.items():
         setattr(Tensor, name, attribute)
     for dunder in (*_BINARY_OPERATORS, *_REFLECTED_OPERATORS, *_INPLACE_OPERATORS, *_OTHER_OPERATORS):
         expect("Tensor", dunder, Pending(_bind_operator, dunder))
 
 
-def _expect(pending):
+def _expect(pending, names, inplace):
     """Let the functions of an entry be found in all their places."""
-    entry = pending.entry
-    _expect_form(pending, entry.name, entry.names)
-    if entry.inplace:
-        _expect_form(pending, entry.name + "_", inplace_names(entry))
+    _expect_form(pending, pending.entry, names)
+    if inplace:
+        _expect_form(pending, pending.entry + "_", inplace_names(names))
 
 
 def _expect_form(pending, name, names):
@@ -99,19 +98,24 @@ def _expect_form(pending, name, names):
 
 
 def _bind_operation(pending):
-    op = pending.entry
+    op = TABLE[pending.entry]
     _publish(pending, op.name, op.names, _factory(op)(op))
     if op.inplace:
-        _publish(pending, op.name + "_", inplace_names(op), forms.inplace_form(op))
+        _publish(pending, op.name + "_", inplace_names(op.names), forms.inplace_form(op))
 
 
 def _bind_composite(pending):
-    entry = pending.entry
+    entry = COMPOSITES[pending.entry]
     if entry.function.__code__.co_flags & _SPREADS:
         _tell_forms(entry)
     _publish(pending, entry.name, entry.names, entry.function, partial(_public_composite, entry))
     if entry.inplace:
-        _publish(pending, entry.name + "_", inplace_names(entry), _composite_inplace(entry))
+        _publish(pending, entry.name + "_", inplace_names(entry.names), _composite_inplace(entry))
+
+
+def _bind_lists(pending):
+    name = pending.entry
+    give("functions", name, pending, forms.on_lists(name, *INPLACE_LISTS[name]))
 
 
 def _publish(pending, name, names, function, public=None):
@@ -220,7 +224,7 @@ def _composite_inplace(entry):
 
     call.__name__ = call.__qualname__ = entry.name + "_"
     call.__doc__ = f"In-place form of `{entry.name}`: the result is written into the tensor, which is returned."
-    call.__wrapped__ = InplaceForm(entry)
+    call.__wrapped__ = InplaceForm(entry.name)
     return call
 
 

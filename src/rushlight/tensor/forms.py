@@ -68,7 +68,7 @@ def inplace_form(op):
             call = _ufunc_write(op, name, call)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"In-place form of `{op.name}`: the result is written into the tensor, which is returned."
-    call.__wrapped__ = InplaceForm(op)
+    call.__wrapped__ = InplaceForm(op.name)
     return call
 
 

@@ -50,7 +50,7 @@ def _inplace(name, forms):
 
     change.__name__ = change.__qualname__ = name + "_"
     change.__doc__ = f"`{name}` in place: the tensor itself takes the shape of that view, and is returned."
-    change.__wrapped__ = InplaceForm(TABLE.get(name) or COMPOSITES.get(name) or TABLE["transpose"])
+    change.__wrapped__ = InplaceForm(name if name in TABLE or name in COMPOSITES else "transpose")
     return method(change)
 
 

@@ -42,7 +42,9 @@ def _composites():
     make_all()
     found = dict.fromkeys(OTHERS)
     for entry in COMPOSITES.values():
-        names = [*places(entry.name, entry.names), *places(entry.name + "_", inplace_names(entry))]
+        names = [*places(entry.name, entry.names)]
+        if entry.inplace:
+            names += places(entry.name + "_", inplace_names(entry.names))
         for where, name in names:
             found.setdefault(vars(Tensor)[name] if where == "Tensor" else NAMESPACES[where][name])
     return [function for function in found if isinstance(function, FunctionType)]

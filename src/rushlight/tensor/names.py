@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from threading import RLock
 
 from ..ops.table import BOTH, EXPECTED, functions
@@ -34,15 +35,21 @@ _LOCK = RLock()  # threads that ask for a name at once get the same function
 
 
 class Pending:
-    """What is asked for by several names: ``bind(pending)`` makes the functions of ``entry`` and hands them to `give`."""
+    """What is asked for by several names: ``bind(pending)`` makes the functions of ``entry`` and hands them to `give`.
 
-    __slots__ = ("bind", "entry")
+    The module that is told holds the entry. It is imported before the lock is taken: another thread may be importing it, and
+    wait for the lock.
+    """
 
-    def __init__(self, bind, entry):
-        self.bind, self.entry = bind, entry
+    __slots__ = ("bind", "entry", "module")
+
+    def __init__(self, bind, entry, module=None):
+        self.bind, self.entry, self.module = bind, entry, module
 
     def make(self):
         """Make the functions, unless another thread has by now."""
+        if self.module is not None:
+            import_module(self.module)
         with _LOCK:
             if self.bind is not None:
                 self.bind(self)
@@ -71,11 +78,9 @@ def places(name, names):
         yield where, alias or name
 
 
-def inplace_names(entry):
-    """The places of an entry's in-place form, as records write them; none where it has no such form."""
-    if not entry.inplace:
-        return []
-    parts = [place.partition(":") for place in entry.names]
+def inplace_names(names):
+    """The places of an entry's in-place form, as records write them, by those of the entry."""
+    parts = [place.partition(":") for place in names]
     return [
         f"{where}:{alias}_" if alias else where
         for where, _, alias in parts

@@ -23,6 +23,8 @@ if rank == "1":
         raise ValueError("a bad number")
     if mode == "kill":
         os.kill(os.getpid(), 9)
+    if mode == "vanish":
+        os._exit(0)
     if mode == "leave":
         sys.exit(0)
 total = torch.ones(2)

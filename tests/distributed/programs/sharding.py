@@ -1,29 +1,11 @@
 """Trainings with `fully_shard`, and checkpoints of them, run by each process of a job: writes down what they hold, in JSON."""
 
-import importlib
-import json
-import sys
 import tempfile
-import warnings
-from pathlib import Path
 
-warnings.simplefilter("ignore")
-NAME = sys.argv[1]
-m = importlib.import_module(NAME)
-d = importlib.import_module(f"{NAME}.distributed")
-fsdp = importlib.import_module(f"{NAME}.distributed.fsdp")
-t = importlib.import_module(f"{NAME}.distributed.tensor")
-checkpoint = importlib.import_module(f"{NAME}.distributed.checkpoint")
-states = importlib.import_module(f"{NAME}.distributed.checkpoint.state_dict")
-d.init_process_group("gloo")
-rank, size = d.get_rank(), d.get_world_size()
-nn = m.nn
-CASES = {}
+from telling import CASES, case, d, m, nn, numbers, part, rank, size, tell
 
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+fsdp, t, checkpoint = part("distributed.fsdp"), part("distributed.tensor"), part("distributed.checkpoint")
+states, pipelining = part("distributed.checkpoint.state_dict"), part("distributed.pipelining")
 
 
 class Layer(nn.Module):
@@ -61,16 +43,6 @@ def divided(nested=True, **options):
 
 def batch(step):
     return m.randn(4, 5, generator=m.Generator().manual_seed(100 * step + rank))
-
-
-def numbers(model):
-    told = []
-    for name, each in model.named_parameters():
-        grad = None if each.grad is None else each.grad.full_tensor().tolist()
-        told.append(
-            (name, [repr(p) for p in each.placements], list(each.to_local().shape), each.full_tensor().tolist(), grad)
-        )
-    return told
 
 
 def train(model, steps=3, kind="AdamW", **options):
@@ -198,41 +170,49 @@ def from_the_first():
     return [numbers(model), told]
 
 
-def piped(kind, parallel=False):
-    pipelining = importlib.import_module(f"{NAME}.distributed.pipelining")
+def piped(kind, each=1, parts=2, evaluated=False):
+    """Three steps of a pipeline with ``each`` stages in a process, over ``parts`` times as many parts of a batch as processes."""
     m.manual_seed(0)
-    widths = [4] + [8] * (2 * size - 1) + [2]
-    layers = [each for a, b in zip(widths, widths[1:]) for each in (nn.Linear(a, b), nn.Tanh())]
+    count = each * size
+    widths = [4] + [8] * (2 * count - 1) + [2]
+    layers = [layer for a, b in zip(widths, widths[1:]) for layer in (nn.Linear(a, b), nn.Tanh())]
     x, y = (m.randn(4 * size, width, generator=m.Generator().manual_seed(width)) for width in (4, 2))
-    spec = {str(4 * stage): pipelining.SplitPoint.BEGINNING for stage in range(1, size)}
+    spec = {str(4 * stage): pipelining.SplitPoint.BEGINNING for stage in range(1, count)}
     pipe = pipelining.pipeline(nn.Sequential(*layers), (x[:2],), split_spec=spec)
-    stage = pipe.build_stage(rank, m.device("cpu"))
-    schedule = getattr(pipelining, kind)(stage, 2 * size, loss_fn=nn.MSELoss())
-    optimizer = m.optim.SGD(stage.submod.parameters(), lr=0.1, momentum=0.9)
+    stages = [pipe.build_stage(stage, m.device("cpu")) for stage in range(rank, count, size)]
+    schedule = getattr(pipelining, kind)(stages[0] if each == 1 else stages, parts * size, loss_fn=nn.MSELoss())
+    optimizer = m.optim.SGD([p for stage in stages for p in stage.submod.parameters()], lr=0.1, momentum=0.9)
     seen = [pipe.num_stages]
     for _ in range(3):
         optimizer.zero_grad()
         losses = []
         given = (x,) if rank == 0 else ()
         target = {"target": y, "losses": losses} if rank == size - 1 else {}
-        made = schedule.step(*given, **target)
+        made = schedule.eval(*given, **target) if evaluated else schedule.step(*given, **target)
         seen += [None if made is None else made.tolist(), [each.item() for each in losses]]
-        seen.append([(n, q.grad.tolist()) for n, q in stage.submod.named_parameters()])
+        seen.append(
+            [(n, p.grad is not None and p.grad.tolist()) for s in stages for n, p in s.submod.named_parameters()]
+        )
         optimizer.step()
     return seen
 
 
-CASES["gpipe"] = lambda: piped("ScheduleGPipe")
-CASES["one forward one backward"] = lambda: piped("Schedule1F1B")
+PIPES = {
+    "gpipe": ("ScheduleGPipe",), "one forward one backward": ("Schedule1F1B",), "evaluated": ("Schedule1F1B", 1, 2, True),
+    "interleaved": ("ScheduleInterleaved1F1B", 2), "interleaved three": ("ScheduleInterleaved1F1B", 3, 4),
+    "interleaved once": ("ScheduleInterleaved1F1B", 2, 1), "breadth first": ("ScheduleLoopedBFS", 2, 4),
+    "breadth first three": ("ScheduleLoopedBFS", 3, 1),
+}  # fmt: skip
+for _name, _given in PIPES.items():
+    CASES[_name] = lambda given=_given: piped(*given)
+
+
+@case
+def refused_pipes():
+    stage = pipelining.PipelineStage(nn.Linear(2, 2), rank, 2 * size, m.device("cpu"))
+    with m.no_grad():
+        pipelining.ScheduleInterleaved1F1B([stage], 2 * size + 1, loss_fn=nn.MSELoss())
 
 
 if __name__ == "__main__":
-    stories = {}
-    for name, act in CASES.items():
-        try:
-            stories[name] = act()
-        except Exception as error:
-            stories[name] = [type(error).__name__, str(error).split("\n")[0]]
-        d.barrier()
-    Path(sys.argv[2], f"{rank}.json").write_text(json.dumps(stories))
-    d.destroy_process_group()
+    tell()

@@ -1,27 +1,12 @@
 """Operations on DTensors, run by each process of a job: writes down placements, numbers and gradients, in JSON."""
 
-import importlib
-import json
-import sys
-import warnings
-from pathlib import Path
+import math
 
-warnings.simplefilter("ignore")
-NAME = sys.argv[1]
-m = importlib.import_module(NAME)
-d = importlib.import_module(f"{NAME}.distributed")
-t = importlib.import_module(f"{NAME}.distributed.tensor")
-parallel = importlib.import_module(f"{NAME}.distributed.tensor.parallel")
-d.init_process_group("gloo")
-rank, size = d.get_rank(), d.get_world_size()
+from telling import CASES, case, d, m, nn, part, rank, size, tell
+
+t, parallel = part("distributed.tensor"), part("distributed.tensor.parallel")
 mesh = d.init_device_mesh("cpu", (size,))
-F, nn, S, R, P = m.nn.functional, m.nn, t.Shard, t.Replicate(), t.Partial()
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+F, S, R, P = nn.functional, t.Shard, t.Replicate(), t.Partial()
 
 
 def numbers(*shape, seed=0):
@@ -193,13 +178,56 @@ def grids():
     return found
 
 
-if __name__ == "__main__":
-    stories = {}
-    for name, act in CASES.items():
+LOSSES = {
+    f"{reduction} {name}": {"reduction": reduction, **options}
+    for reduction in ("mean", "sum", "none")
+    for name, options in {"": {}, "weight": {"weight": numbers(7).abs()}, "ignored": {"ignore_index": 3}}.items()
+}
+
+
+def divided_loss(options, shape=(5, 7), dtype=m.float32):
+    scores = numbers(*shape).to(dtype)
+    target = m.arange(math.prod(shape) // 7).reshape(shape[0], *shape[2:]) % 7
+    x = t.distribute_tensor(scores, mesh, [S(1)]).requires_grad_()
+    with parallel.loss_parallel():
+        loss = F.cross_entropy(x, target, **options)
+        loss.sum().backward()
+    return [told(loss), told(x.grad), str(loss.dtype)]
+
+
+for _name, _options in LOSSES.items():
+    CASES[f"loss {_name}"] = lambda options=_options: divided_loss(options)
+CASES["loss of images"] = lambda: divided_loss({}, (2, 7, 3))
+CASES["loss of videos"] = lambda: divided_loss({}, (5, 7, 2, 2))
+
+
+@case
+def losses_on_grids():
+    if size < 4:
+        return None
+    grid = d.init_device_mesh("cpu", (2, 2))
+    found = []
+    for kinds in ([S(0), S(1)], [R, S(1)], [S(1), R]):
+        x = t.distribute_tensor(numbers(4, 7), grid, kinds).requires_grad_()
+        target = t.distribute_tensor(m.arange(4), grid, [R if each == S(1) else each for each in kinds])
+        with parallel.loss_parallel():
+            loss = F.cross_entropy(x, target, reduction="sum")
+            loss.backward()
+        found += [told(loss), told(x.grad)]
+    return found
+
+
+@case
+def losses_refused():
+    found = []
+    for kinds, options in (([S(0)], {}), ([P], {}), ([R], {"reduction": "sum"})):
         try:
-            stories[name] = act()
+            with parallel.loss_parallel():
+                F.cross_entropy(placed((5, 7), *kinds), m.arange(5), **options)
         except Exception as error:
-            stories[name] = [type(error).__name__, str(error).split("\n")[0]]
-        d.barrier()
-    Path(sys.argv[2], f"{rank}.json").write_text(json.dumps(stories))
-    d.destroy_process_group()
+            found.append([type(error).__name__, str(error).split("\n")[0]])
+    return found
+
+
+if __name__ == "__main__":
+    tell()

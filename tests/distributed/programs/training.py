@@ -1,32 +1,19 @@
 """Trainings with DistributedDataParallel and its relatives, run by each process of a job: writes down gradients and parameters, in JSON."""
 
-import importlib
-import json
-import sys
-import warnings
-from pathlib import Path
+from telling import CASES, case, d, m, nn, part, rank, size, tell
 
-warnings.simplefilter("ignore")
-NAME = sys.argv[1]
-m = importlib.import_module(NAME)
-d = importlib.import_module(f"{NAME}.distributed")
-hooks = importlib.import_module(f"{NAME}.distributed.algorithms.ddp_comm_hooks")
-default_hooks = importlib.import_module(f"{NAME}.distributed.algorithms.ddp_comm_hooks.default_hooks")
-power = importlib.import_module(f"{NAME}.distributed.algorithms.ddp_comm_hooks.powerSGD_hook")
-d.init_process_group("gloo")
-rank, size = d.get_rank(), d.get_world_size()
-nn, DDP = m.nn, m.nn.parallel.DistributedDataParallel
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+hooks = part("distributed.algorithms.ddp_comm_hooks")
+default_hooks, power = (
+    part(f"distributed.algorithms.ddp_comm_hooks.{name}") for name in ("default_hooks", "powerSGD_hook")
+)
+DDP = nn.parallel.DistributedDataParallel
 
 
 def numbers(module):
     """Every parameter's gradient and value, and the buffers."""
-    found = [(n, None if p.grad is None else p.grad.tolist(), p.tolist()) for n, p in module.named_parameters()]
+    found = [
+        (n, None if p.grad is None else p.grad.to_dense().tolist(), p.tolist()) for n, p in module.named_parameters()
+    ]
     return [found, [(n, b.tolist()) for n, b in module.named_buffers()]]
 
 
@@ -116,6 +103,42 @@ def wide_unused():
     return unused(10000)
 
 
+class Words(nn.Module):
+    """Tables of words, whose gradients are sparse, of which the second may be left out: then PyTorch refuses."""
+
+    def __init__(self):
+        super().__init__()
+        m.manual_seed(0)
+        self.words, self.bags = nn.Embedding(30, 4, sparse=True), nn.EmbeddingBag(30, 4, mode="sum", sparse=True)
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, words, with_bags=True):
+        found = self.words(words).sum(1)
+        return self.head(found + self.bags(words) if with_bags else found)
+
+
+def sparse(steps=3, bags=lambda step: True, joining=False, **options):
+    module = DDP(Words(), **options)
+    optimizer, seen = m.optim.SGD(module.parameters(), lr=0.1), []
+    with module.join() if joining else m.enable_grad():
+        for step in range(steps):
+            optimizer.zero_grad(set_to_none=step != 1)
+            with module.no_sync() if step == 2 and not joining else m.enable_grad():
+                words = (m.arange(6).view(2, 3) * (step + 1) + 4 * rank) % 30
+                module(words, bags(step)).square().mean().backward()
+            seen += [None if p.grad is None else p.grad.to_dense().tolist() for p in module.parameters()]
+            optimizer.step()
+    return [seen, numbers(module)]
+
+
+CASES["sparse"] = sparse
+CASES["sparse views"] = lambda: sparse(gradient_as_bucket_view=True)
+CASES["sparse small buckets"] = lambda: sparse(bucket_cap_mb=0.0001)
+CASES["sparse never used"] = lambda: sparse(bags=lambda step: False, find_unused_parameters=True)
+CASES["sparse static"] = lambda: sparse(static_graph=True)
+CASES["sparse joined"] = lambda: sparse(2 + rank, joining=True)
+
+
 @case
 def accumulated():
     module = DDP(network())
@@ -181,7 +204,7 @@ def join_that_throws():
     return joined(throw_on_early_termination=True)
 
 
-zero = importlib.import_module(f"{NAME}.distributed.optim").ZeroRedundancyOptimizer
+zero = part("distributed.optim").ZeroRedundancyOptimizer
 
 
 def shared_out(kind, after=3, **options):
@@ -228,12 +251,4 @@ def zero_with_groups():
 
 
 if __name__ == "__main__":
-    told = {}
-    for name, act in CASES.items():
-        try:
-            told[name] = act()
-        except Exception as error:
-            told[name] = [type(error).__name__, str(error).split("\n")[0].removeprefix("[rank0]: ")]
-        d.barrier()
-    Path(sys.argv[2], f"{rank}.json").write_text(json.dumps(told))
-    d.destroy_process_group()
+    tell(message=lambda line: line.removeprefix("[rank0]: "))

@@ -11,7 +11,7 @@ import pytest
 
 from rushlight.kernels.machine import object_file
 from rushlight.kernels.machine.host import host
-from rushlight.kernels.machine.object_file import Image, can_place
+from rushlight.kernels.machine.object_file import Image, bundle, can_place, unbundled
 
 ELF = sys.platform == "linux" and platform.machine() == "x86_64"
 pytestmark = pytest.mark.skipif(host() is None or not ELF, reason="needs llvmlite on x86-64 Linux")
@@ -69,6 +69,49 @@ def test_two_images_have_data_of_their_own(code, twice):
     assert counts == [1, 0]
 
 
+CALLING = """
+declare i64 @more(i64)
+define i64 @count(i64 %left, i64 %found) {
+  %none = icmp eq i64 %left, 0
+  br i1 %none, label %done, label %go
+go:
+  %next = sub i64 %left, 1
+  %added = call i64 @more(i64 %found)
+  %r = call i64 @count(i64 %next, i64 %added)
+  ret i64 %r
+done:
+  ret i64 %found
+}
+@step = internal constant i64 5
+"""
+CALLED = """
+@step = internal constant i64 3
+declare i64 @count(i64, i64)
+define i64 @more(i64 %found) {
+  %step = load i64, ptr @step
+  %some = call i64 @count(i64 0, i64 %step)
+  %r = add i64 %found, %some
+  ret i64 %r
+}
+"""
+
+
+@pytest.mark.parametrize("placed", [True, False])
+def test_files_of_a_bundle_call_each_other(placed, monkeypatch):
+    monkeypatch.setattr("rushlight.kernels.machine.llvm.can_place", lambda code: placed)
+    code = host().compile(CALLING, CALLED)
+    assert bundle(unbundled(code)) == code and len(unbundled(code)) == 2 and can_place(code)
+    addresses, _kept = host().load(code, ("count", "absent"), {})
+    assert addresses.keys() == {"count"}
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(addresses["count"])(4, 100) == 112
+
+
+def test_a_text_that_llvm_cannot_read_is_told_of():
+    for texts in (["define"], [CALLED, "define i64 @x() {"], ["nonsense", CALLED]):
+        with pytest.raises(RuntimeError, match="LLVM cannot read a program's text: "):
+            host().compile(*texts)
+
+
 def test_nothing_writable_can_run(code, twice):
     image = Image(code, {"twice": ctypes.cast(twice, ctypes.c_void_p).value})
     places = {name: image.symbols[name] for name in ("prime", "calls")}
@@ -88,7 +131,7 @@ def test_a_name_that_nobody_has(code):
 
 def test_other_files_are_left_to_the_linker(code):
     assert not can_place(b"\xcf\xfa\xed\xfe" + code[4:])  # macOS
-    assert not can_place(code[:18] + struct.pack("<H", 183) + code[20:])  # ARM
+    assert not can_place(code[:18] + struct.pack("<H", 183) + code[20:])  # ARM, with relocations of x86-64
     (start,) = struct.unpack_from("<Q", code, 40)
     size, count = struct.unpack_from("<HH", code, 58)
     for number in range(count):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from math import prod
 from typing import Any, NamedTuple
 
 from ...autograd import Function, no_grad
 from ...autograd.graph import saved_tensors_hooks
-from ...base.errors import hinted
 from ...nn import Module, Parameter
 from ...ops.table import functions
 from .. import collectives
-from ..placements import Replicate, Shard
+from ..device_mesh import concatenated
+from ..placements import Placement, Replicate, Shard, _StridedShard
 from ..tensor import DTensor
 from ..tensor.dtensor import from_part, part_of, to_part
 from ..tensor.parts import chunk
@@ -19,12 +20,40 @@ from .whole import Packing, Saved
 
 
 class _Place(NamedTuple):
-    """A parameter: all modules and names that hold it, itself, the dimension that is cut, and where it begins in the buffer."""
+    """A parameter: all modules and names that hold it, itself, the dimension that is cut, where it begins in the buffer, and what
+    is there: all of it, or the part of this process where ``before``, a DTensor, was divided among others already."""
 
     holders: list[tuple[Module, str]]
     sharded: Any
     dim: int
     start: int
+    shape: Any
+    before: Any
+
+    def seen(self, view: Any) -> Any:
+        """What modules see of the parameter, of its place in the buffer."""
+        if self.before is None:
+            return view
+        array = self.before._array
+        return from_part(view, array.mesh, array.placements, array.shape, array.steps)
+
+
+class _SavedPart(NamedTuple):
+    """What is kept of a DTensor whose part is a view of the whole: of the part, and how it lies."""
+
+    part: Saved
+    lies: tuple[Any, ...]
+
+
+class _Packing(Packing):
+    """Knows parts of DTensors besides."""
+
+    def __call__(self, tensor: Any) -> Any:
+        if not isinstance(tensor, DTensor):
+            return super().__call__(tensor)
+        kept, array = super().__call__(tensor._local_tensor), tensor._array
+        lies = (array.mesh, array.placements, array.shape, array.steps)
+        return _SavedPart(kept, lies) if isinstance(kept, Saved) else tensor
 
 
 class _Gathered(Function):
@@ -60,27 +89,35 @@ class Parameters:
         self.places, start = [], 0
         for each in parameters:
             wanted = placement_of(each) if placement_of is not None else None
-            dim = 0 if wanted is None else wanted.dim
-            self.places.append(_Place(_holders(modules, each), self._divided(each, dim), dim, start))
-            start += each.numel()
+            dim = 0 if wanted is None else wanted.dim % each.dim()
+            before = each.detach() if isinstance(each, DTensor) else None
+            shape = each.shape if before is None else before._local_tensor.shape
+            self.places.append(_Place(_holders(modules, each), self._divided(each, dim), dim, start, shape, before))
+            start += shape.numel()
         self.count = start
         self.hide()
 
     def _divided(self, parameter: Any, dim: int) -> Any:
-        if isinstance(parameter, DTensor):
-            message = "fully_shard: parameters that are DTensors already are not in this version"
-            raise NotImplementedError(hinted(message, "divide a module either by fully_shard or by parallelize_module"))
-        placements = (*(Replicate() for _ in range(self.mesh.ndim - 1)), Shard(dim))
+        whole: Any = parameter.detach()
+        mesh = self.mesh
+        replicas = (Replicate(),) * (mesh.ndim - 1)
+        placements: tuple[Placement, ...] = (*replicas, Shard(dim))
         with no_grad():
-            part = part_of(parameter.detach(), self.mesh, placements)
-            made = from_part(part, self.mesh, placements, tuple(parameter.shape), tuple(parameter.stride()))
+            part = part_of(whole._local_tensor if isinstance(whole, DTensor) else whole, mesh, placements)
+            if isinstance(whole, DTensor):
+                count = prod(
+                    size for size, each in zip(whole.device_mesh.shape, whole.placements) if each.is_shard(dim)
+                )
+                cut = _StridedShard(dim, count) if count > 1 else Shard(dim)
+                mesh, placements = concatenated(mesh, whole.device_mesh), (*replicas, cut, *whole.placements)
+            made = from_part(part, mesh, placements, tuple(whole.shape), tuple(whole.stride()))
         return Parameter(made, parameter.requires_grad)
 
     # ---------------------------------------------------------------- gathering
 
     def _rows(self, place: _Place) -> int:
         """How many entries of the dimension that is cut a part has, padded."""
-        return -(-place.sharded.shape[place.dim] // self.group.size())
+        return -(-place.shape[place.dim] // self.group.size())
 
     def _look_again(self) -> None:
         """Take the parameters that the modules have now: `load_state_dict` may have put others in their place."""
@@ -132,9 +169,7 @@ class Parameters:
 
     def views(self, whole: Any) -> list[Any]:
         """The parameters in a buffer."""
-        return [
-            whole[place.start : place.start + place.sharded.numel()].view(place.sharded.shape) for place in self.places
-        ]
+        return [whole[place.start : place.start + place.shape.numel()].view(place.shape) for place in self.places]
 
     def release(self) -> None:
         """Let the buffer go."""
@@ -150,13 +185,16 @@ class Parameters:
             self._look_again()
         whole, self._again = self.gather(), None
         parts = [to_part(place.sharded) for place in self.places]
-        self._show(_Gathered.apply(self, whole, *parts))
-        return nullcontext() if keeps else saved_tensors_hooks(Packing(whole), self._unpacked)
+        views = _Gathered.apply(self, whole, *parts)
+        self._show([place.seen(view) for place, view in zip(self.places, views)])
+        return nullcontext() if keeps else saved_tensors_hooks(_Packing(whole), self._unpacked)
 
     def show(self) -> None:
         """Let the modules have whole parameters, as parameters."""
         views = self.views(self.gather()) if self.places else []
-        self._show([Parameter(view, place.sharded.requires_grad) for view, place in zip(views, self.places)])
+        self._show(
+            [Parameter(place.seen(view), place.sharded.requires_grad) for view, place in zip(views, self.places)]
+        )
 
     def _show(self, tensors: Any) -> None:
         for place, tensor in zip(self.places, tensors):
@@ -170,6 +208,8 @@ class Parameters:
         self.shown = False
 
     def _unpacked(self, kept: Any) -> Any:
+        if isinstance(kept, _SavedPart):
+            return from_part(self._unpacked(kept.part), *kept.lies)
         if not isinstance(kept, Saved):
             return kept
         if self._again is None:
@@ -178,7 +218,7 @@ class Parameters:
                 self._again = self._finish_gather()
             else:
                 self._again = self.whole
-        return self._again.as_strided(kept.shape, kept.strides, kept.offset)
+        return kept.taken_from(self._again)
 
     # ---------------------------------------------------------------- gradients
 
@@ -212,19 +252,23 @@ class Parameters:
             collectives.all_reduce(part, op, self.replicas)
         if self.divide_by is not None:
             part.div_(self.divide_by)
-        return self._parts(part, present, grads)
+        return self._parts(part, grads)
 
-    def _parts(self, part: Any, present: list[Any], grads: tuple[Any, ...]) -> list[Any]:
-        """The parts of gradients that lie behind each other in ``part``."""
-        found, start = {}, 0
-        for place, grad in present:
+    def _parts(self, part: Any, grads: tuple[Any, ...]) -> list[Any]:
+        """The parts of gradients that lie behind each other in ``part``, of those that are there."""
+        found: list[Any] = []
+        start = 0
+        for place, grad in zip(self.places, grads):
+            if grad is None:
+                found.append(None)
+                continue
             shape = grad.movedim(place.dim, 0).shape
             length = self._rows(place) * (grad.numel() // shape[0] if shape[0] else 0)
             own = chunk(shape[0], self.group.size(), self.group.rank())[0]
             rows = part[start : start + length].view(self._rows(place), *shape[1:])[:own]
-            found[place.start] = rows.movedim(0, place.dim).to(place.sharded.dtype).clone()
+            found.append(rows.movedim(0, place.dim).to(place.sharded.dtype).clone())
             start += length
-        return [found.get(place.start) if grad is not None else None for place, grad in zip(self.places, grads)]
+        return found
 
 
 def _holders(modules: tuple[Module, ...], parameter: Any) -> list[tuple[Module, str]]:

@@ -134,7 +134,7 @@ class Unit:
             return kept
         if self._again is None:
             self._again = self.gather(self.part, self.precision.param_dtype)
-        return self._again.as_strided(kept.shape, kept.strides, kept.offset)
+        return kept.taken_from(self._again)
 
     def summon(self) -> Any:
         """Let the modules have their whole parameters, as parameters; returns them in one."""

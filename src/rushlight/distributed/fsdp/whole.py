@@ -12,6 +12,10 @@ class Saved(NamedTuple):
     shape: Any
     strides: Any
 
+    def taken_from(self, whole: Any) -> Any:
+        """The same view of a whole that was gathered again."""
+        return whole.as_strided(self.shape, self.strides, self.offset)
+
 
 class Packing:
     """Keeps of a view of the whole where it lies, and other tensors as they are; does not keep the whole."""

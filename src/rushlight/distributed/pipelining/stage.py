@@ -1,4 +1,4 @@
-"""A stage: the part of a model that one process runs, and the messages to those before and after it."""
+"""A stage: a part of a model that one process runs, and the messages to those before and after it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ...ops.table import functions
 from ...tensor import Tensor
 from ..groups import default_group
 from ..messages import isend, recv
-from ..objects import recv_object_list, send_object_list
+from ..objects import receive_value, send_value
 
 
 class PipelineStage:
-    """One stage of a pipeline, in the process that has its number in the group.
+    """One stage of a pipeline: number i, in process i of the group; where there are more stages than processes, in turn.
 
     Args:
         submodule (Module): what this stage computes. Its inputs are the tensors that the stage before gives.
         stage_index (int): the number of this stage.
-        num_stages (int): how many there are; as many as the group has processes.
+        num_stages (int): how many there are; at least as many as the group has processes.
         device: the CPU.
         input_args, output_args: accepted; the first step finds out which shapes go from stage to stage.
         group: default: all processes.
@@ -44,15 +44,12 @@ class PipelineStage:
         if self.group_size > num_stages:
             message = f"Pipeline group size {self.group_size} cannot be larger than number of stages {num_stages}"
             raise RuntimeError(hinted(message, "one process for each stage"))
-        if self.group_size < num_stages:
-            message = "several stages in one process are not in this version"
-            raise NotImplementedError(
-                hinted(message, f"{num_stages} stages need as many processes, there are {self.group_size}")
-            )
         self.has_backward = False
-        self._templates: dict[
-            int, Any
-        ] = {}  # of each part of the batch: shapes and dtypes of what the stage before sends
+        # Stages in this process, by their numbers: what goes to them is put into ``_come``, under the stage that it comes from.
+        self.near: dict[int, PipelineStage] = {}
+        self._come: dict[int, list[Any]] = defaultdict(list)
+        # Of each part of the batch: shapes and dtypes of what the stage before sends.
+        self._templates: dict[int, Any] = {}
         self._told: set[int] = set()  # parts of which the stage after knows those of what this one sends
         self._kept: dict[int, tuple[Any, Any]] = {}  # number of a part of the batch -> (inputs, outputs)
         self._sending: dict[int, list[Any]] = defaultdict(list)
@@ -78,18 +75,32 @@ class PipelineStage:
             self._send_outputs(number, outputs)
         return result
 
+    # Messages between two processes are told apart by the stage that they come from: each stage's come in its own order.
+
+    def _place(self, stage: int) -> int:
+        """The process of a stage."""
+        return stage % self.group_size
+
     def _received(self, number: int) -> tuple[Any, ...]:
         before = self.stage_index - 1
         if number not in self._templates:
-            told: list[Any] = [None]
-            recv_object_list(told, group_src=before, group=self.group)
-            self._templates[number] = told[0]
+            told = self._come[before].pop(0) if before in self.near else self._receive_value(before)
+            self._templates[number] = told
         made = []
         for shape, dtype, tracked in self._templates[number]:
-            each = functions.empty(tuple(shape), dtype=dtype)
-            recv(each, group_src=before, group=self.group)
+            each = self._receive(functions.empty(tuple(shape), dtype=dtype), before)
             made.append(each.requires_grad_(tracked and self.has_backward))
         return tuple(made)
+
+    def _receive_value(self, stage: int) -> Any:
+        return receive_value(None, self.group, stage, self._place(stage))[0]
+
+    def _receive(self, tensor: Any, stage: int) -> Any:
+        """What comes from a stage, in ``tensor`` where that is in another process."""
+        if stage in self.near:
+            return self._come[stage].pop(0)
+        recv(tensor, group=self.group, tag=stage, group_src=self._place(stage))
+        return tensor
 
     def _send_outputs(self, number: int, outputs: tuple[Any, ...]) -> None:
         for each in outputs:
@@ -98,16 +109,25 @@ class PipelineStage:
                     f"Outputs of a stage have to be tensors, but stage {self.stage_index} gave a {type(each).__name__}"
                 )
                 raise TypeError(hinted(message, "what later stages need besides goes through tensors"))
+        after = self.stage_index + 1
         if number not in self._told:
             told = [(tuple(each.shape), each.dtype, each.requires_grad) for each in outputs]
-            send_object_list([told], group_dst=self.stage_index + 1, group=self.group)
+            if after in self.near:
+                self.near[after]._come[self.stage_index].append(told)
+            else:
+                send_value(told, None, self.group, self.stage_index, self._place(after))
             self._told.add(number)
         for each in outputs:
-            self._begin(number, each.detach(), self.stage_index + 1)
+            self._begin(number, each.detach(), after)
 
     def _begin(self, number: int, tensor: Any, stage: int) -> None:
+        """Begin to send a tensor to a stage."""
+        if stage in self.near:
+            self.near[stage]._come[self.stage_index].append(tensor)
+            return
         kept = tensor.contiguous()
-        self._sending[number].append((isend(kept, group_dst=stage, group=self.group), kept))
+        work = isend(kept, group=self.group, tag=self.stage_index, group_dst=self._place(stage))
+        self._sending[number].append((work, kept))
 
     def backward_one_chunk(self, number: int, loss: Any = None, last_backward: bool = False) -> None:
         """Run part ``number`` backward, from its loss in the last stage, else from the gradients that come from the stage after."""
@@ -116,9 +136,8 @@ class PipelineStage:
         if self.is_last:
             roots, grads = [loss], [None]
         else:
-            roots, grads = tracked, [functions.empty_like(each.detach()) for each in tracked]
-            for each in grads:
-                recv(each, group_src=self.stage_index + 1, group=self.group)
+            roots = tracked
+            grads = [self._receive(functions.empty_like(each.detach()), self.stage_index + 1) for each in tracked]
         parallel = isinstance(self.submod, DistributedDataParallel)
         if parallel and not last_backward:
             with self.submod.no_sync():

@@ -7,7 +7,8 @@ again. What is moved here is not recorded: a gradient has whatever placements it
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -23,7 +24,7 @@ from ...tensor.base import wrap
 from ...tensor.compute import schema_of
 from ...tensor.dispatch import connect, run
 from ...tensor.writes import around_write, run_inplace
-from ..placements import Partial, Placement, Replicate
+from ..placements import Partial, Placement, Replicate, Shard, _StridedShard
 from .moves import moved
 from .parts import Placements, ShardedArray, local_part
 from .rules import RULES, SIZES, Call, Candidate, R, rule_of
@@ -148,22 +149,25 @@ class _Bound:
             return [(R,) * self.mesh.ndim] * len(self.arrays), [], None
         shapes = self.result_shapes()
         call = Call(self.op, self.schema, self.values, [each.shape for each in self.arrays], shapes or [])
-        columns: list[Candidate] = []
-        for mesh_dim in range(self.mesh.ndim):
-            call.processes = self.mesh.size()
-            call.placements = [each.placements[mesh_dim] for each in self.arrays]
-            candidates = (
-                [call.all_whole(), *(each for each in rule(call) if call.fits(each))]
-                if rule is not None
-                else [call.all_whole()]
-            )
-            if fixed is not None:
-                candidates = [each for each in candidates if each.results[0] == fixed[mesh_dim]]
-            if not candidates:
-                message = f"{self.op.name}_: in-place operations that require placement changes are not supported"
-                raise RuntimeError(hinted(message, f"what is written lies as {fixed}: use the operation without _"))
-            columns.append(min(candidates, key=lambda each: self._cost(each, mesh_dim)))
+        call.processes = self.mesh.size()
+        columns = [
+            self._column(rule, call, mesh_dim, None if fixed is None else fixed[mesh_dim])
+            for mesh_dim in range(self.mesh.ndim)
+        ]
         return _rows([each.operands for each in columns]), _rows([each.results for each in columns]), shapes
+
+    def _column(self, rule: Any, call: Call, mesh_dim: int, fixed: Placement | None) -> Candidate:
+        """The cheapest candidate along a dimension of the mesh."""
+        now = [each.placements[mesh_dim] for each in self.arrays]
+        call.placements = [_plain_cut(each) for each in now]
+        found = () if rule is None else (each for each in rule(call) if call.fits(each))
+        candidates = [_as_cut(each, now if fixed is None else [fixed]) for each in (call.all_whole(), *found)]
+        if fixed is not None:
+            candidates = [each for each in candidates if each.results[0] == fixed]
+        if not candidates:
+            message = f"{self.op.name}_: in-place operations that require placement changes are not supported"
+            raise RuntimeError(hinted(message, f"what is written lies as {fixed}: use the operation without _"))
+        return min(candidates, key=lambda each: self._cost(each, mesh_dim))
 
     def _cost(self, candidate: Candidate, mesh_dim: int) -> float:
         count = self.mesh.size(mesh_dim)
@@ -178,6 +182,23 @@ class _Bound:
             moved(wrap(each.values), self.mesh, each.shape, each.placements, wanted)
             for each, wanted in zip(self.arrays, placements)
         ]
+
+
+def _plain_cut(placement: Placement) -> Placement:
+    """What rules see of a placement: which dimension is cut, and not in which order."""
+    return Shard(placement.dim) if isinstance(placement, _StridedShard) else placement
+
+
+def _as_cut(candidate: Candidate, given: Sequence[Placement]) -> Candidate:
+    """A candidate that cuts in the order in which one of the ``given`` placements does."""
+    late = next((each for each in given if isinstance(each, _StridedShard)), None)
+    if late is None:
+        return candidate
+    operands, results = (
+        tuple([replace(late, dim=each.dim) if isinstance(each, Shard) else each for each in placements])
+        for placements in candidate
+    )
+    return Candidate(operands, results)
 
 
 def _rows(columns: list[tuple[Placement, ...]]) -> list[Placements]:

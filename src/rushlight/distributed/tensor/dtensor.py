@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from ...autograd.node import LEAF
@@ -16,7 +17,7 @@ from ...tensor.dispatch import finish, run
 from ...tensor.interposers import INTERPOSERS
 from ...tensor.overrides import disabled_torch_function
 from ..device_mesh import default_mesh
-from ..placements import Partial, Placement, Replicate, Shard
+from ..placements import CUTS, Partial, Placement, Replicate
 from .calls import ShardedOp, register
 from .moves import moved, same_everywhere
 from .parts import Placements, ShardedArray, local_part, whole_shape
@@ -251,11 +252,11 @@ def checked(placements: Any, mesh: Any, ndim: int) -> Placements:
         raise ValueError(hinted(message, "one placement for each dimension of the mesh"))
     made = []
     for each in found:
-        if isinstance(each, Shard):
+        if isinstance(each, CUTS):
             dim = each.dim + ndim if each.dim < 0 else each.dim
             if not 0 <= dim < ndim:
                 raise AssertionError(hinted(f"Sharding dim {dim} greater than tensor ndim {ndim}", f"it has {ndim}"))
-            each = each if dim == each.dim else Shard(dim)
+            each = replace(each, dim=dim)
         made.append(each)
     return tuple(made)
 

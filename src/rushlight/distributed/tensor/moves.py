@@ -11,7 +11,7 @@ from ...autograd import no_grad
 from ...base.errors import hinted
 from ...ops.table import functions
 from .. import collectives
-from ..placements import Partial, Placement, Replicate, Shard, _NormPartial
+from ..placements import CUTS, Partial, Placement, Replicate, _NormPartial, cut_order
 from ..reductions import ReduceOp
 from .parts import Placements, chunk, local_part
 
@@ -27,40 +27,40 @@ def moved(local: Any, mesh: Any, shape: Any, source: Placements, goal: Placement
     kept = _kept(source, goal)
     with no_grad():
         local, now = local.detach(), list(source)
-        for mesh_dim in reversed(range(len(now))):
+        order = cut_order(source)
+        for place in reversed(range(len(order))):
+            mesh_dim = order[place]
             if not kept[mesh_dim]:
-                direct = goal[mesh_dim] if all(kept[mesh_dim + 1 :]) and _alone(now, goal, mesh_dim) else Replicate()
+                last = all(kept[each] for each in order[place + 1 :])
+                direct = goal[mesh_dim] if last and _alone(now, goal, mesh_dim) else Replicate()
                 local = _move_along(local, mesh, mesh_dim, shape, now, direct)
                 now[mesh_dim] = direct
-        for mesh_dim, wanted in enumerate(goal):
-            if now[mesh_dim] != wanted:
-                local = _move_along(local, mesh, mesh_dim, shape, now, wanted)
-                now[mesh_dim] = wanted
+        for mesh_dim in cut_order(goal):
+            local = _move_along(local, mesh, mesh_dim, shape, now, goal[mesh_dim])
+            now[mesh_dim] = goal[mesh_dim]
     return local
 
 
 def _kept(source: Placements, goal: Placements) -> list[bool]:
     """Which dimensions of the mesh stay as they are: those that change, and those that cut a dimension of the tensor within
-    one that changes, do not."""
-    kept: list[bool] = []
-    for mesh_dim, (old, new) in enumerate(zip(source, goal)):
-        touched = {
-            each.dim
-            for before in range(mesh_dim)
-            if not kept[before]
-            for each in (source[before], goal[before])
-            if isinstance(each, Shard)
-        }
-        kept.append(old == new and not (isinstance(old, Shard) and old.dim in touched))
-    return kept
+    one that changes, before or after, do not."""
+    moving = [old != new for old, new in zip(source, goal)]
+    for placements in (source, goal) * len(source):  # one that moves may move others
+        touched: set[int] = set()
+        for mesh_dim in cut_order(placements):
+            each = placements[mesh_dim]
+            if isinstance(each, CUTS):
+                moving[mesh_dim] |= each.dim in touched
+                touched |= {each.dim} if moving[mesh_dim] else set()
+    return [not each for each in moving]
 
 
 def _alone(now: list[Placement], goal: Placements, mesh_dim: int) -> bool:
     """Whether no other dimension of the mesh cuts what this one cuts, before or after."""
-    own = {each.dim for each in (now[mesh_dim], goal[mesh_dim]) if isinstance(each, Shard)}
+    own = {each.dim for each in (now[mesh_dim], goal[mesh_dim]) if isinstance(each, CUTS)}
     others = [each for place, each in enumerate(now) if place != mesh_dim]
     others += [each for place, each in enumerate(goal) if place != mesh_dim]
-    return not any(isinstance(each, Shard) and each.dim in own for each in others)
+    return not any(isinstance(each, CUTS) and each.dim in own for each in others)
 
 
 def _move_along(local: Any, mesh: Any, mesh_dim: int, shape: Any, now: list[Placement], wanted: Placement) -> Any:
@@ -73,12 +73,12 @@ def _move_along(local: Any, mesh: Any, mesh_dim: int, shape: Any, now: list[Plac
     if isinstance(wanted, Partial):
         return _as_partial(local, old, wanted, place, count)
     if isinstance(old, Partial):
-        if isinstance(wanted, Shard) and old.reduce_op in ("sum", "avg") and not isinstance(old, _NormPartial):
+        if isinstance(wanted, CUTS) and old.reduce_op in ("sum", "avg") and not isinstance(old, _NormPartial):
             return _reduced_to_part(local, group, wanted.dim, old.reduce_op, place, count)
         local = _reduced(local, group, old)
-        return _own_part(local, wanted.dim, place, count) if isinstance(wanted, Shard) else local
-    if isinstance(old, Shard):
-        if isinstance(wanted, Shard):
+        return _own_part(local, wanted.dim, place, count) if isinstance(wanted, CUTS) else local
+    if isinstance(old, CUTS):
+        if isinstance(wanted, CUTS):
             return _exchanged(local, group, old.dim, wanted.dim, outside, place, count)
         return _gathered(local, group, old.dim, outside[old.dim], count)
     return _own_part(local, wanted.dim, place, count)  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...base.device import strided
 from ...base.errors import hinted
 from ...base.layouts import PartedArray
-from ..placements import Placement, Shard
+from ..placements import CUTS, Placement, cut_order
 
 Placements = tuple[Placement, ...]
 
@@ -24,8 +24,9 @@ def local_part(shape: Any, mesh: Any, placements: Placements, coordinate: Any = 
     """(shape, offset) of the part that a process has: this one, unless ``coordinate`` names another."""
     sizes, offsets = list(shape), [0] * len(shape)
     where = mesh.get_coordinate() if coordinate is None else coordinate
-    for mesh_dim, placement in enumerate(placements):
-        if isinstance(placement, Shard):
+    for mesh_dim in cut_order(placements):
+        placement = placements[mesh_dim]
+        if isinstance(placement, CUTS):
             dim = placement.dim
             length, start = chunk(sizes[dim], mesh.size(mesh_dim), where[mesh_dim])
             sizes[dim], offsets[dim] = length, offsets[dim] + start
@@ -36,7 +37,7 @@ def whole_shape(local: Any, mesh: Any, placements: Placements) -> tuple[int, ...
     """The shape of the whole, where all processes have parts of one size."""
     sizes = list(local)
     for mesh_dim, placement in enumerate(placements):
-        if isinstance(placement, Shard):
+        if isinstance(placement, CUTS):
             sizes[placement.dim] *= mesh.size(mesh_dim)
     return tuple(sizes)
 
@@ -45,7 +46,7 @@ def whole_strides(array: Any, shape: Any, mesh: Any, placements: Placements) -> 
     """The strides, in elements, of the whole that would lie in memory as a part does."""
     own = [step // array.itemsize for step in array.strides]
     steps = list(own)
-    for dim in {placement.dim for placement in placements if isinstance(placement, Shard)}:
+    for dim in {placement.dim for placement in placements if isinstance(placement, CUTS)}:
         parts, have = shape[dim], array.shape[dim]
         for other, step in enumerate(own):
             if other != dim and step >= own[dim] * max(have, 1) and have:

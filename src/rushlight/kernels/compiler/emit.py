@@ -6,6 +6,7 @@ several times the time of code generation. Functions of the transcendental kind 
 
 from __future__ import annotations
 
+import re
 from itertools import count
 
 from ..language.instructions import COMPARISONS, OPCODES, TRANSCENDENTAL
@@ -13,12 +14,17 @@ from ..machine.tickets import FINISH_CHUNKS, TAKE_CHUNK
 from .emit_conversions import Conversions
 from .llvm_text import constant_text, llvm_type, memory_type, suffix
 
+_NAMES = re.compile(r"@([\w.]+)")
+_PART = 16_000  # characters: a text of its own costs LLVM as much as 2,000 more
 _INTRINSICS = frozenset(("sqrt", "floor", "ceil", "trunc", "round", "copysign"))
 
 # The configuration of the tile unit: palette 1, all eight tiles of 16 rows of 64 bytes.
 _TILE_BYTES = [1] + [0] * 15 + [64, 0] * 8 + [0] * 16 + [16] * 8 + [0] * 8
+_TILE_SHAPES_NAME = "tile_shapes"
 _TILE_SHAPES = (
-    "@tile_shapes = internal constant [64 x i8] [" + ", ".join(f"i8 {byte}" for byte in _TILE_BYTES) + "], align 64"
+    f"@{_TILE_SHAPES_NAME} = internal constant [64 x i8] ["
+    + ", ".join(f"i8 {byte}" for byte in _TILE_BYTES)
+    + "], align 64"
 )
 
 
@@ -27,23 +33,40 @@ class Module:
 
     def __init__(self, program):
         self.program = program
-        self.declarations = {}
-        self.texts = []
-        self.streams = self.uses_tiles = False
+        self.declarations = {_TILE_SHAPES_NAME: _TILE_SHAPES}
+        self.streams = False
 
     def declare(self, name, result, *parameters):
         self.declarations[name] = f"declare {result} @{name}({', '.join(parameters)})"
 
-    def text(self):
-        """The IR of all functions; the entry is exported as ``@entry(ptr context, i64 worker, ptr launch)``."""
-        entry = self.program.entry
+    def parts(self, most):
+        """The IR of all functions in texts of about one length, none much shorter than `_PART`; the last has the entry,
+        exported as ``@entry(ptr context, i64 worker, ptr launch)``."""
+        entry, texts = self.program.entry, {}
         results = {function.name: function.result_type for function in self.program.functions}
         for function in self.program.functions:
-            self.texts.append(FunctionEmitter(self, function, results, function is entry).text())
-        declarations = "\n".join(self.declarations.values())
-        if self.uses_tiles:
-            self.texts.append(_TILE_SHAPES)
-        return "\n".join(self.texts) + "\n" + declarations + "\n\n!0 = !{i32 1}\n"
+            texts[function] = FunctionEmitter(self, function, results, function is entry).text()
+            if function is not entry:
+                types = [llvm_type(parameter.type) for parameter in function.parameters]
+                self.declare(function.name, result_text(function), *types)
+        total = sum(map(len, texts.values()))
+        groups: list[list] = [[] for _ in range(max(1, min(most, len(texts), total // _PART)))]
+        for function in sorted(texts, key=lambda function: -len(texts[function])):
+            min(groups, key=lambda group: sum(len(texts[each]) for each in group)).append(function)
+        groups.sort(key=lambda group: entry in group)
+        return [self._part({each: texts[each] for each in texts if each in group}) for group in groups]
+
+    def _part(self, texts):
+        """The text of some functions, with declarations of what they name."""
+        text = "\n".join(texts.values())
+        others = self.declarations.keys() - {function.name for function in texts}
+        named = [self.declarations[name] for name in sorted(others & set(_NAMES.findall(text)))]
+        return "\n".join([text, *named]) + "\n\n!0 = !{i32 1}\n"
+
+
+def result_text(function):
+    """LLVM's type of what a function returns."""
+    return "void" if function.result_type is None else llvm_type(function.result_type)
 
 
 class FunctionEmitter(Conversions):
@@ -64,9 +87,7 @@ class FunctionEmitter(Conversions):
                 self.lines.append("store i64 0, ptr %tickets")
         else:
             parameters = ", ".join(self._parameter(p) for p in function.parameters)
-            result = function.result_type
-            result = "void" if result is None else llvm_type(result)
-            head = f"define internal {result} @{function.name}({parameters}) noinline nounwind {{\nstart:"
+            head = f"define {result_text(function)} @{function.name}({parameters}) noinline nounwind {{\nstart:"
         self.block(function.body)
         yields = function.body.yields
         self.lines.append(f"ret {self.typed(yields[0])}" if yields else "ret void")
@@ -332,8 +353,7 @@ class FunctionEmitter(Conversions):
         self.lines.append(f"call void @llvm.x86.{name}({operands})")
 
     def emit_tiles_begin(self, instruction):
-        self.module.uses_tiles = True
-        self._tile_call("ldtilecfg", "ptr @tile_shapes", "ptr")
+        self._tile_call("ldtilecfg", f"ptr @{_TILE_SHAPES_NAME}", "ptr")
 
     def emit_tiles_end(self, instruction):
         self._tile_call("tilerelease", "")
@@ -446,4 +466,9 @@ _methods = {name[5:]: getattr(FunctionEmitter, name) for name in dir(FunctionEmi
 
 def emit(program):
     """The LLVM IR text of a program."""
-    return Module(program).text()
+    return emit_parts(program, 1)[0]
+
+
+def emit_parts(program, most):
+    """The same in at most so many texts, to be compiled at once; the last has the entry."""
+    return Module(program).parts(most)

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from ..machine import launch, launch_log, threads, tickets
+from ..machine import launch, launch_log, system, threads, tickets
 from ..machine.cache import disk
 from ..machine.host import host
 from ..machine.runtime import runtime_code
@@ -108,7 +108,7 @@ def _sources(folder):
 def _shared():
     """The addresses of what programs and their entry points call, and what keeps it in memory."""
     code = stored_code(("shared",), lambda: launch.launch_code() + launch_log.log_code() + tickets.share_code())
-    imports = {**launch.python_symbols(), **launch_log.symbols(), **pool().symbols}
+    imports = {**launch.python_symbols(), **launch_log.symbols(), **system.addresses(), **pool().symbols}
     return host().load(code, ("launch", "take_chunk", "finish_chunks"), imports)
 
 

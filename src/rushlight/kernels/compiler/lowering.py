@@ -10,8 +10,10 @@ from ..language.simplify import simplify
 from ..language.verify import verify
 from ..machine import launch
 from ..machine.host import host
-from .emit import emit
+from .emit import emit, emit_parts
 from .expand import expand
+
+_PARTS = 4  # that a program is compiled in, at most: they are compiled at once, as far as there are cores
 
 
 def lowered(program):
@@ -25,13 +27,14 @@ def machine_text(program):
 
 
 def machine_code(source):
-    """The object file (bytes) of what ``source()`` gives: a Program, or the text of LLVM IR."""
+    """The object files (a bundle) of what ``source()`` gives: a Program, or the text of LLVM IR."""
     with _collector_at_rest():
         found = source()
-        if isinstance(found, Program):
-            found.let_go()
-            found = machine_text(found)
-        return host().compile(found)
+        if not isinstance(found, Program):
+            return host().compile(found)
+        found.let_go()
+        *texts, last = emit_parts(lowered(found), _PARTS)
+        return host().compile(*texts, last + launch.entry_points(found))
 
 
 @contextmanager

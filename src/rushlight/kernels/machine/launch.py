@@ -78,7 +78,7 @@ def entry_points(program):
     numbers = "".join(f"\\{_KINDS.index(kind):02x}" for kind in kinds)
     described = f'i64 0, ptr @entry, i64 {len(kinds)}, [{len(kinds)} x i8] c"{numbers}"'
     types = f"{{ i64, ptr, i64, [{len(kinds)} x i8] }}"
-    parts = [f"@description = global {types} {{ {described} }}\ndeclare ptr @launch(ptr, i64, ptr, i1)"]
+    parts = [f"@description = dso_local global {types} {{ {described} }}\ndeclare ptr @launch(ptr, i64, ptr, i1)"]
     for way in ("alone", "threaded") if program.is_parallel else ("alone",):
         threaded = "true" if way == "threaded" else "false"
         parts.append(f"""define ptr @call_{way}(ptr %self, ptr %arguments, i64 %count) nounwind {{
@@ -237,9 +237,9 @@ refuse:
 fail:
   ret ptr null
 }}
-@none = external global i8
-@ndarray_type = external global i8
-@list_type = external global i8
+@none = external dso_local global i8
+@ndarray_type = external dso_local global i8
+@list_type = external dso_local global i8
 declare i32 @PyErr_BadArgument()
 declare ptr @PyErr_Occurred()
 declare i64 @PyLong_AsSsize_t(ptr)

@@ -1,16 +1,17 @@
 """What kernels ran when: launches write into a log while somebody, the profiler, listens. Off, a launch pays one test.
 
 The log is memory that this process keeps: capacity and number of entries, then of each entry the kernel's description,
-whether all threads ran, the thread that launched it (`threading.get_ident`), when it began and when it ended (nanoseconds of
-the monotonic clock; 0 where it has not ended).
+whether all threads ran, the thread that launched it (`threading.get_ident`), when it began and when it ended (`system.nanoseconds`; 0
+where it has not ended).
 """
 
 from __future__ import annotations
 
 import ctypes
-import time
 
 import numpy as np
+
+from .system import system
 
 CAPACITY = 1 << 18
 FIELDS = 5  # numbers of an entry
@@ -20,31 +21,14 @@ _log: list[np.ndarray] = []  # the one log, once there is one
 
 
 def symbols():
-    """Addresses that the code of launches links against."""
-    libc = ctypes.CDLL(None)
-    found = {
-        name: ctypes.cast(getattr(libc, name), ctypes.c_void_p).value for name in ("clock_gettime", "pthread_self")
-    }
-    return {"launch_log": ctypes.addressof(_cell), **found}
+    """Addresses of what the code of launches links against, besides the system's functions."""
+    return {"launch_log": ctypes.addressof(_cell)}
 
 
 def log_code():
     """LLVM IR of ``note_launch``, the address of a new entry or NULL where the log is full, and ``end_launch`` of an entry."""
-    return f"""
-@launch_log = external global ptr
-declare i32 @clock_gettime(i32, ptr)
-declare i64 @pthread_self()
-define internal void @read_clock(ptr %to) nounwind {{
-  %time = alloca [2 x i64]
-  %failed = call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %time)
-  %seconds = load i64, ptr %time
-  %rest_at = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest_at
-  %whole = mul i64 %seconds, 1000000000
-  %now = add i64 %whole, %rest
-  store i64 %now, ptr %to
-  ret void
-}}
+    return f"""{system().clock}
+@launch_log = external dso_local global ptr
 define ptr @note_launch(ptr %log, ptr %kernel, i1 %threaded) noinline nounwind {{
   %used_at = getelementptr i64, ptr %log, i64 1
   %number = atomicrmw add ptr %used_at, i64 1 monotonic, align 8
@@ -60,7 +44,7 @@ note:
   %all = zext i1 %threaded to i64
   %all_at = getelementptr i64, ptr %entry, i64 {THREADED}
   store i64 %all, ptr %all_at
-  %thread = call i64 @pthread_self()
+  %thread = call i64 @this_thread()
   %thread_at = getelementptr i64, ptr %entry, i64 {THREAD}
   store i64 %thread, ptr %thread_at
   %ended_at = getelementptr i64, ptr %entry, i64 {ENDED}

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import platform
 import sys
 
 from ...base.contexts import contextmanager
 from .cache import disk
-from .object_file import Image, can_place
+from .generation import Generator
+from .object_file import Image, bundle, can_place, unbundled
+from .system import can_publish
 
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18  # x86-64 Linux's numbers
 _LEVEL = 1  # of code generation: 0 is unusable, 2 and 3 take longer and gain nothing for explicit vectors
@@ -84,19 +87,24 @@ class Host:
     def _linker(self):
         return self._llvm.create_lljit_compiler(self._new_machine())
 
-    def parse(self, text):
-        head = f'target triple = "{self._target.triple}"\ntarget datalayout = "{self._machine.target_data}"\n'
-        return self._llvm.parse_assembly(head + text)
+    @functools.cached_property
+    def _generator(self):
+        return Generator(self._llvm, self._new_machine)
 
-    def compile(self, text):
-        """The object file (bytes) of LLVM IR text."""
+    @functools.cached_property
+    def _head(self):
+        return f'target triple = "{self._target.triple}"\ntarget datalayout = "{self._machine.target_data}"\n'
+
+    def compile(self, *texts):
+        """The bundle (bytes) of the object files of LLVM IR texts, whose functions may call each other. Texts are compiled at
+        once, each by a thread."""
         with self._addresses_as_written():
-            return self._machine.emit_object(self.parse(text))
+            return bundle(self._generator.object_files([self._head + text for text in texts]))
 
     def assembly(self, text):
         """The assembly (text) of LLVM IR text."""
         with self._addresses_as_written():
-            return self._machine.emit_assembly(self.parse(text))
+            return self._machine.emit_assembly(self._llvm.parse_assembly(self._head + text))
 
     @contextmanager
     def _addresses_as_written(self):
@@ -115,14 +123,16 @@ class Host:
                 raise
 
     def load(self, machine_code, exports, imports):
-        """Put an object file into the process; the addresses of those of ``exports`` that it has, and what keeps it there.
+        """Put a bundle of object files into the process; the addresses of those of ``exports`` that it has, and what keeps it there.
 
         ``imports`` gives the addresses of the functions and data that it names.
         """
-        if sys.platform == "linux" and can_place(machine_code):
+        if can_publish() and can_place(machine_code):
             image = Image(machine_code, imports)
             return {name: image.symbols[name] for name in exports if name in image.symbols}, image
-        library = self._llvm.JITLibraryBuilder().add_object_img(machine_code)
+        library = self._llvm.JITLibraryBuilder()
+        for content in unbundled(machine_code):
+            library.add_object_img(content)
         present = [name for name in exports if name.encode() in machine_code]  # symbols' names stand there as text
         for name, address in imports.items():
             library.import_symbol(name, address)
@@ -155,8 +165,9 @@ def _machine_key(version):
     except OSError:
         return None
     first = text.partition("\n\n")[0].splitlines()
-    return f"CPU, its tiles and dots, level {_LEVEL} llvmlite {version} {sys.platform} " + " ".join(
-        line for line in first if line.startswith(_CPU_LINES)
+    return (
+        f"CPU, its tiles and dots, level {_LEVEL} llvmlite {version} {sys.platform} {platform.machine()} "
+        + " ".join(line for line in first if line.startswith(_CPU_LINES))
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-import sys
+
+from .system import system
 
 _IDLE_SPINS = 50_000  # pauses before a worker goes to sleep: about half a millisecond
 _WAIT_SPINS = 15_000  # pauses before a waiting thread lets others use its core
@@ -12,7 +13,6 @@ _NAP_MICROSECONDS = 20
 # One that only spins uses up its share of a core that it has with a neighbour, and is put aside when it has work at last,
 # with a chunk in hand for which all others wait: some milliseconds.
 _YIELD_SPINS = 1024
-MAXIMUM_THREADS = 256
 
 # The state's fields, bytes from its start, each on cache lines of its own.
 _WORD = 0  # i64: epoch << 32 | open << 16 | threads at work
@@ -24,41 +24,15 @@ _QUIT = 640
 _STATE_BYTES = 768
 _OPEN = 1 << 16
 
-_FUTEX_CALLS = {"x86_64": 202, "aarch64": 98, "arm64": 98}
 # Not the pause instruction: where it is repeated, a hypervisor takes the core away for 20 us.
 _X86_WAIT = ("declare i64 @llvm.readcyclecounter()", "%t = call i64 @llvm.readcyclecounter()")
-_ARM_WAIT = ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)")
+# ARM's hint to wait is over at once on most of its cores; to fetch the coming instructions anew takes about as long.
+_ARM_WAIT = ("declare void @llvm.aarch64.isb(i32)", "call void @llvm.aarch64.isb(i32 15)")
 _WAITS = {"x86_64": _X86_WAIT, "amd64": _X86_WAIT, "aarch64": _ARM_WAIT, "arm64": _ARM_WAIT}
 
 
 def _field(name, offset):
     return f"%{name} = getelementptr i8, ptr @state, i64 {offset}"
-
-
-def _sleeping_code(machine):
-    """IR of ``sleep_while(word address, value)`` and ``wake(word address)``: futexes on Linux, short naps elsewhere."""
-    number = _FUTEX_CALLS.get(machine) if sys.platform.startswith("linux") else None
-    if number is None:
-        return """
-define internal void @sleep_while(ptr %address, i32 %value) nounwind {
-  %r = call i32 @usleep(i32 500)
-  ret void
-}
-define internal void @wake(ptr %address) nounwind {
-  ret void
-}
-"""
-    return f"""
-declare i64 @syscall(i64, ...)
-define internal void @sleep_while(ptr %address, i32 %value) nounwind {{
-  %r = call i64 (i64, ...) @syscall(i64 {number}, ptr %address, i64 128, i32 %value, ptr null, ptr null, i64 0)
-  ret void
-}}
-define internal void @wake(ptr %address) nounwind {{
-  %r = call i64 (i64, ...) @syscall(i64 {number}, ptr %address, i64 129, i32 {MAXIMUM_THREADS}, ptr null, ptr null, i64 0)
-  ret void
-}}
-"""
 
 
 _WAITING = f"""
@@ -67,7 +41,7 @@ define internal void @pause(i32 %rounds) nounwind {{  ; one step of waiting: now
   %all = icmp eq i32 %part, {_YIELD_SPINS - 1}
   br i1 %all, label %give, label %spin
 give:
-  %r = call i32 @sched_yield()
+  call void @give_way()
   ret void
 spin:
   call void @spin()
@@ -77,7 +51,7 @@ define internal void @linger(i32 %rounds) nounwind {{  ; a pause at first, naps 
   %long = icmp ugt i32 %rounds, {_WAIT_SPINS}
   br i1 %long, label %nap, label %spin
 nap:
-  %r = call i32 @usleep(i32 {_NAP_MICROSECONDS})
+  call void @nap(i32 {_NAP_MICROSECONDS})
   ret void
 spin:
   call void @pause(i32 %rounds)
@@ -246,18 +220,19 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 
 
-def runtime_code(machine=None):
-    """LLVM IR of ``run``, ``work``, ``await_count``, ``set_limit``, ``quit`` and ``reset``, and of their state."""
+def runtime_code(machine=None, waiting=None):
+    """LLVM IR of ``run``, ``work``, ``await_count``, ``set_limit``, ``quit`` and ``reset``, and of their state.
+
+    For this machine and its system's way of ``waiting``, or others'.
+    """
     machine = machine or platform.machine().lower()
     declaration, pause = _WAITS.get(machine, ("", ""))
     head = f"""
 @state = internal global [{_STATE_BYTES} x i8] zeroinitializer, align 128
-declare i32 @usleep(i32)
-declare i32 @sched_yield()
 {declaration}
 define internal void @spin() nounwind {{
   {pause}
   ret void
 }}
 """
-    return "".join([head, _sleeping_code(machine), _WAITING, _RUN, _WORK, _CONTROL])
+    return "".join([head, waiting or system().waiting, _WAITING, _RUN, _WORK, _CONTROL])

@@ -16,7 +16,7 @@ import threading
 
 from ...base import settings
 from .host import host
-from .runtime import MAXIMUM_THREADS
+from .system import MAXIMUM_THREADS, addresses
 
 
 class Pool:
@@ -29,12 +29,7 @@ class Pool:
     _EXPORTS = ("run", "work", "await_count", "set_limit", "quit", "reset")
 
     def __init__(self, machine_code):
-        libc = ctypes.CDLL(None)
-        imports = {}
-        for name in ("usleep", "sched_yield", "syscall"):
-            if hasattr(libc, name):
-                imports[name] = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value
-        self.symbols, self._loaded = host().load(machine_code, self._EXPORTS, imports)
+        self.symbols, self._loaded = host().load(machine_code, self._EXPORTS, addresses())
         self._work = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.symbols["work"])
         self._set_limit = ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.symbols["set_limit"])
         self._quit = ctypes.CFUNCTYPE(None)(self.symbols["quit"])
@@ -44,7 +39,8 @@ class Pool:
         self.set_threads(settings.get_num_threads())
         settings.thread_listeners.append(self.set_threads)
         atexit.register(self.stop)
-        os.register_at_fork(after_in_child=self._after_fork)
+        if hasattr(os, "register_at_fork"):  # Windows has no fork
+            os.register_at_fork(after_in_child=self._after_fork)
 
     def set_threads(self, count):
         """Let ``count`` threads take part in runs, the calling one included; workers are started as needed."""

@@ -32,9 +32,9 @@ define ptr @begins(ptr %self, ptr %arguments, i64 %given) nounwind {{
 {_each_axis()}
 {_result()}
 }}
-@true = external global i8
-@false = external global i8
-@ndarray_type = external global i8
+@true = external dso_local global i8
+@false = external dso_local global i8
+@ndarray_type = external dso_local global i8
 declare i64 @PyLong_AsSsize_t(ptr)
 declare void @Py_IncRef(ptr)
 """
@@ -143,9 +143,9 @@ define ptr @alike(ptr %self, ptr %arguments, i64 %given) nounwind {{
 {_equal_lengths()}
 {_memory_apart()}
 }}
-@true = external global i8
-@false = external global i8
-@ndarray_type = external global i8
+@true = external dso_local global i8
+@false = external dso_local global i8
+@ndarray_type = external dso_local global i8
 declare i64 @PyLong_AsSsize_t(ptr)
 declare void @Py_IncRef(ptr)
 """

@@ -15,6 +15,7 @@ from ...base.errors import hinted
 from ...base.process_group import process_group as default_group
 from ...tensor import Tensor
 from ..modules.module import Module
+from ..modules.sparse import Embedding, EmbeddingBag
 from ..parameter import UninitializedParameter
 from .agreement import broadcast_all, check_same_parameters, largest, total
 from .buckets import GradBucket
@@ -31,6 +32,7 @@ _BOTH = (
     "Both `broadcast_buffers` and `forward_sync_buffers` were specified. `broadcast_buffers` is deprecated and its value is "
     "ignored when `forward_sync_buffers` is provided."
 )
+_REDUCTION = "The `check_reduction` argument in `DistributedDataParallel` module is deprecated. Please avoid using it."
 
 
 def _find_tensors(found):
@@ -101,36 +103,20 @@ class DistributedDataParallel(Module, Joinable):
         forward_sync_buffers: bool | None = None,
     ) -> None:
         super().__init__()
-        if (delay_all_reduce_named_params is None) != (param_to_hook_all_reduce is None):
-            raise ValueError(
-                hinted(
-                    "delay_all_reduce_named_params and param_to_hook_all_reduce need to be set at the same time.",
-                    "they say which gradients are averaged late, and after which one",
-                )
-            )
+        _check_options(delay_all_reduce_named_params, param_to_hook_all_reduce, mixed_precision)
         self.process_group = _group(process_group, device_mesh)
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         self.parameters_to_ignore.update(name for name, _ in delay_all_reduce_named_params or ())
-        self._module_parameters = [
-            parameter for name, parameter in module.named_parameters() if name not in self.parameters_to_ignore
-        ]
+        self.module = module
+        self._module_parameters = self._parameters_to_average()
         _check(self._module_parameters, device_ids, output_device, bool(delay_all_reduce_named_params))
-        if mixed_precision is not None:
-            raise NotImplementedError(
-                hinted(
-                    "DistributedDataParallel: mixed_precision is not in this version",
-                    "torch.autocast runs forward in another precision",
-                )
-            )
         self.device_ids = self.output_device = None
         self.dim = dim
-        self.module = module
         self.device = self._module_parameters[0].device if self._module_parameters else None
         self.device_type, self.is_multi_device_module = "cpu", False
         self.forward_sync_buffers = _synchronised(broadcast_buffers, forward_sync_buffers)
         if check_reduction:
-            message = "The `check_reduction` argument in `DistributedDataParallel` module is deprecated. Please avoid using it."
-            warnings.warn(message, FutureWarning, stacklevel=2)
+            warnings.warn(_REDUCTION, FutureWarning, stacklevel=2)
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self.gradient_as_bucket_view = gradient_as_bucket_view
@@ -143,6 +129,10 @@ class DistributedDataParallel(Module, Joinable):
             check_same_parameters(self.process_group, self._module_parameters)
             self._send_state()
         self._make_reducer()
+
+    def _parameters_to_average(self):
+        named = self.module.named_parameters()
+        return [parameter for name, parameter in named if name not in self.parameters_to_ignore]
 
     def _buffers_to_send(self):
         if self._buffers_sent is None:
@@ -170,6 +160,11 @@ class DistributedDataParallel(Module, Joinable):
             self.gradient_as_bucket_view,
             bool(self.bucket_bytes_cap_list),
             self.static_graph,
+            [
+                each.weight
+                for each in self.module.modules()
+                if isinstance(each, (Embedding, EmbeddingBag)) and each.sparse
+            ],
         )
         self._comm_hooks: list[tuple[Callable[..., Any], Any]] = []
 
@@ -295,9 +290,7 @@ class DistributedDataParallel(Module, Joinable):
     def __setstate__(self, state):
         self.__dict__.update(process_group=default_group(), _joining=Join.NONE, _buffers_sent=None)
         super().__setstate__(state)
-        self._module_parameters = [
-            parameter for name, parameter in self.module.named_parameters() if name not in self.parameters_to_ignore
-        ]
+        self._module_parameters = self._parameters_to_average()
         self.require_backward_grad_sync = self.require_forward_param_sync = True
         self._make_reducer()
 
@@ -332,6 +325,24 @@ def _group(process_group, device_mesh):
     if device_mesh is not None:
         return device_mesh.get_group(mesh_dim=0)
     return default_group() if process_group is None else process_group
+
+
+def _check_options(late, after, mixed_precision):
+    """Refuse options that belong together, and those that are not there."""
+    if (late is None) != (after is None):
+        raise ValueError(
+            hinted(
+                "delay_all_reduce_named_params and param_to_hook_all_reduce need to be set at the same time.",
+                "they say which gradients are averaged late, and after which one",
+            )
+        )
+    if mixed_precision is not None:
+        raise NotImplementedError(
+            hinted(
+                "DistributedDataParallel: mixed_precision is not in this version",
+                "torch.autocast runs forward in another precision",
+            )
+        )
 
 
 def _check(parameters, device_ids, output_device, delayed):

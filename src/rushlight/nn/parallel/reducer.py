@@ -7,7 +7,8 @@ import weakref
 
 from ...autograd import no_grad
 from ...autograd.graph import get_gradient_edge
-from ...base.dtypes import int32
+from ...base.device import sparse_coo
+from ...base.dtypes import int32, int64
 from ...base.errors import hinted
 from ...ops.table import functions
 from ...tensor import Tensor
@@ -38,11 +39,15 @@ class Reducer:
 
     A bucket is on its way as soon as its gradients are there and those before it are; each gradient that comes later asks the ones
     on their way how far they are, which moves them. ``caps``: the sizes in bytes of the buckets once their order is known; in the
-    first iteration all are one bucket, unless unused parameters are looked for. The order is that of process 0.
+    first iteration all are one bucket, unless unused parameters are looked for. The order is that of process 0. ``sparse``: the
+    parameters whose gradients are sparse.
     """
 
-    def __init__(self, group, parameters, caps, find_unused, as_views, fixed_caps, static):
+    def __init__(self, group, parameters, caps, find_unused, as_views, fixed_caps, static, sparse=()):
         self._parameters, self._group, self.divisor = parameters, group, group.size()
+        self._sparse = frozenset(
+            place for place, each in enumerate(parameters) if any(each is other for other in sparse)
+        )
         self._find_unused, self._as_views = find_unused, as_views
         self._caps = caps
         self.comm_hook = None  # (state, hook)
@@ -60,6 +65,11 @@ class Reducer:
 
     def _make_buckets(self, places):
         self._places, self._buckets = places, [None] * len(places)
+        apart = self.comm_hook is None and not self._as_views and self._group.size() > 1
+        # Large gradients are averaged where they lie: they would only be copied to a bucket and back.
+        alone = {place for place, each in enumerate(self._parameters) if apart and each.nbytes >= _LARGE} | self._sparse
+        self._alone = [[place for place in each if place in alone] for each in places]
+        self._together = [[place for place in each if place not in alone] for each in places]
 
     def _rebuild_buckets(self):
         """Put parameters into buckets in the order in which their gradients came; whether that was done now."""
@@ -146,23 +156,20 @@ class Reducer:
 
     def set_hook(self, state, hook):
         """Let ``hook(state, bucket)`` average the buckets, which then hold all gradients."""
+        if self._sparse:
+            raise NotImplementedError(
+                hinted(
+                    "DistributedDataParallel: communication hooks of sparse gradients are not in this version",
+                    "without a hook they are averaged; Embedding(sparse=False) has dense ones",
+                )
+            )
         self.comm_hook = state, hook
-        self._buckets = [None] * len(self._places)
-
-    def _goes_alone(self, place):
-        """Whether a gradient is averaged where it lies: a large one, which would only be copied to a bucket and back."""
-        if self.comm_hook is not None or self._as_views or self._group.size() == 1:
-            return False
-        parameter = self._parameters[place]
-        return parameter.numel() * parameter.element_size() >= _LARGE
-
-    def _in_bucket(self, number):
-        return [place for place in self._places[number] if not self._goes_alone(place)]
+        self._make_buckets(self._places)
 
     def _bucket(self, number):
         bucket = self._buckets[number]
         if bucket is None:
-            parameters = [self._parameters[place] for place in self._in_bucket(number)]
+            parameters = [self._parameters[place] for place in self._together[number]]
             bucket = self._buckets[number] = GradBucket(number, number == len(self._places) - 1, parameters)
         return bucket
 
@@ -172,18 +179,21 @@ class Reducer:
 
     def _fill(self, number):
         """Copy gradients into the bucket of a number, and send it on its way."""
-        for place in self._places[number]:
-            if self._goes_alone(place):
-                self._send_alone(place)
-        if not self._in_bucket(number):
+        for place in self._alone[number]:
+            self._send_alone(place)
+        if not self._together[number]:
             return
         bucket, share = self._bucket(number), self._share()
+        targets, sources = [], []
         with no_grad():
             for parameter, part in zip(bucket.parameters(), bucket.gradients()):
-                if parameter.grad is None:
+                grad = parameter.grad
+                if grad is None:
                     part.zero_()
-                elif parameter.grad.data_ptr() != part.data_ptr():
-                    part.copy_(parameter.grad)
+                elif not (self._as_views and grad.data_ptr() == part.data_ptr()):
+                    targets.append(part)
+                    sources.append(grad)
+            functions.copy_all_(targets, sources)
             if share != 1.0:
                 bucket.buffer().mul_(share)
         self._send(number, bucket)
@@ -191,16 +201,30 @@ class Reducer:
     def _send_alone(self, place):
         parameter, share = self._parameters[place], self._share()
         grad = parameter.grad
+        if grad is None and place in self._sparse:
+            raise RuntimeError(
+                hinted(
+                    "Expected sparse gradient to be defined.", "a table with sparse gradients is used in each iteration"
+                )
+            )
         with no_grad():
             if grad is None:
-                grad = functions.zeros_like(parameter)
+                grad = self._zeros(place)
             else:  # one that is not used here may have to stay
                 grad = grad * share if place in self._unused else grad.mul_(share)
 
         def finish(untouched):
-            self._keep(place, grad, untouched)
+            self._keep([place], [grad], untouched)
 
         self._calls.append((self._group.allreduce(grad), finish))
+
+    def _zeros(self, place):
+        parameter = self._parameters[place].detach()
+        if place not in self._sparse:
+            return functions.zeros_like(parameter)
+        rows, width = parameter.shape
+        parts = functions.zeros(1, 0, dtype=int64), functions.zeros(0, width, dtype=parameter.dtype)
+        return functions.sparse_from_parts(sparse_coo, (rows, width), parts, True)
 
     def _send(self, number, bucket):
         if self.comm_hook is not None:
@@ -216,12 +240,10 @@ class Reducer:
         if self._find_unused and self._group.size() > 1:
             self._group.allreduce(functions.zeros(len(self._parameters), dtype=int32)).wait()
         self._calls = []
-        for number, places in enumerate(self._places):
-            for place in places:
-                if self._goes_alone(place):
-                    zeros = functions.zeros_like(self._parameters[place]).detach()
-                    self._calls.append((self._group.allreduce(zeros), None))
-            if self._in_bucket(number):
+        for number in range(len(self._places)):
+            for place in self._alone[number]:
+                self._calls.append((self._group.allreduce(self._zeros(place)), None))
+            if self._together[number]:
                 bucket = self._bucket(number)
                 with no_grad():
                     bucket.buffer().zero_()
@@ -241,8 +263,8 @@ class Reducer:
             work.wait()
             finish(untouched)
         if self._as_views:
-            for number, bucket in enumerate(self._buckets):
-                for place, part in zip(self._places[number], bucket.gradients()):
+            for number in [number for number, places in enumerate(self._together) if places]:
+                for place, part in zip(self._together[number], self._bucket(number).gradients()):
                     if place not in untouched:
                         self._parameters[place].grad = part
 
@@ -262,19 +284,25 @@ class Reducer:
             if result is not bucket.buffer():
                 bucket.buffer().copy_(result)
         if not self._as_views:
-            for place, part in zip(self._in_bucket(number), bucket.gradients()):
-                self._keep(place, part, untouched)
+            self._keep(self._together[number], bucket.gradients(), untouched)
 
-    def _keep(self, place, average, untouched):
-        """Let the gradient of a parameter be the average, unless no process has used it."""
-        parameter = self._parameters[place]
-        if place in untouched or parameter.grad is average:
-            return
+    def _keep(self, places, averages, untouched):
+        """Let the gradients of parameters be the averages, unless no process has used one."""
+        targets, sources = [], []
         with no_grad():
-            if parameter.grad is None:
-                parameter.grad = average.clone()
-            else:
-                parameter.grad.copy_(average)
+            for place, average in zip(places, averages):
+                parameter = self._parameters[place]
+                grad = parameter.grad
+                if place in untouched or grad is average:
+                    continue
+                if grad is None:
+                    parameter.grad = average.clone()
+                elif place in self._sparse:
+                    grad.copy_(average)
+                else:
+                    targets.append(grad)
+                    sources.append(average)
+            functions.copy_all_(targets, sources)
 
 
 def is_over(work):

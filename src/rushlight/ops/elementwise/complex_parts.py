@@ -7,7 +7,6 @@ from ...base.arrays import address_of, in_result_order, narrowed, owner_of
 from ...base.errors import hinted
 from ...base.lazy import LazyArray
 from ...base.shapes import broadcast_shapes
-from ..order import PROPERTIES
 from ..table import FLOAT, FUSED, UNARY, VIEW, composite, functions, op
 from .checks import is_tensor
 
@@ -62,19 +61,6 @@ def imag(input):
             )
         )
     return functions.imaginary_part(input)
-
-
-def _set_real(tensor, value):
-    """``tensor.real = value``: write the real parts."""
-    real(tensor).copy_(value)
-
-
-def _set_imag(tensor, value):
-    """``tensor.imag = value``: write the imaginary parts."""
-    imag(tensor).copy_(value)
-
-
-PROPERTIES.update(real=property(real, _set_real), imag=property(imag, _set_imag))
 
 
 @op("view_as_real(Tensor self) -> Tensor", kind=VIEW, names=("torch",))

@@ -196,6 +196,7 @@ def with_names(name, fields, names):
             return named_result(name, fields)(*function(*args, **kwargs))
 
         call.__name__ = call.__qualname__ = function.__name__
+        call.__module__ = function.__module__
         call.__doc__, call.__wrapped__ = function.__doc__, function
         return composite(call, names=names, out=True)
 

@@ -1,7 +1,7 @@
 """``torch.distributed.tensor.parallel``: layers whose weights are divided among processes."""
 
-from ...later import LATER as _LATER
 from .api import parallelize_module
+from .loss import loss_parallel
 from .style import (
     ColwiseParallel,
     ParallelStyle,
@@ -12,4 +12,7 @@ from .style import (
     SequenceParallel,
 )
 
-__getattr__ = _LATER.of("tensor.parallel")
+__all__ = [
+    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput", "RowwiseParallel",
+    "SequenceParallel", "loss_parallel", "parallelize_module",
+]  # fmt: skip
