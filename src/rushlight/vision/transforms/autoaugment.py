@@ -79,7 +79,7 @@ class Augmentation(Module):
     """What the classes share: how operations, magnitudes and signs are drawn."""
 
     _colors = COLORS
-    _shown = ()  # the arguments that are printed
+    _shown: tuple[str, ...] = ()  # the arguments that are printed
 
     def __init__(self, interpolation, fill):
         super().__init__()
