@@ -140,7 +140,13 @@ def _check_bools(self, min, max):
     _refuse_bools("clamp_cpu" if is_tensor(bounds[0]) else f"clamp{side}_scalar_cpu")
 
 
+_USUAL_BOUNDS = frozenset((int, float, type(None)))
+
+
 def _check_clamp(self, min, max):
+    usual = min.__class__ in _USUAL_BOUNDS and max.__class__ in _USUAL_BOUNDS and min is not max
+    if usual and self._array.dtype.kind == "f":
+        return
     _no_complex(self)
     if min.__class__ is complex or max.__class__ is complex:
         _check_complex_bounds(self, min, max)
