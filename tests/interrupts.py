@@ -38,7 +38,7 @@ def switches():
         "parametrize": parametrize._cache_depth[0],
         "print options": printing.get_printoptions(),
         "checkpoint": dict(checkpoint._settings),
-        "serialization": (settings._settings.mmap_flags, settings._settings.safe_globals),
+        "serialization": (settings._settings.mmap_flags, settings._settings.safe_globals, settings.skips_data()),
         "exports to ONNX": onnx_modes._State.exports,
         "exports": base_exporting._State.exports,
         "random": default_generator.state_bytes().tobytes(),

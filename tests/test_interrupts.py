@@ -60,6 +60,7 @@ CONTEXTS = {
     torch.random.fork_rng: lambda: drawing(),
     torch.draw.trace: torch.draw.trace,
     torch.serialization.safe_globals: lambda: torch.serialization.safe_globals([slice]),
+    torch.serialization.skip_data: torch.serialization.skip_data,
     torch.serialization.set_default_mmap_options: lambda: torch.serialization.set_default_mmap_options(mmap.MAP_SHARED),
     parametrize.cached: parametrize.cached,
     interposers.interposed: lambda: interposers.interposed(watcher),
@@ -104,6 +105,7 @@ ELSEWHERE = {
     "backends.switches.define.<locals>.flags": "switches of machinery that is not here: restored, without effect",
     "backends.cuda.sdp_kernel": "switches nothing without CUDA",
     "nn.attention.sdpa_kernel": "switches nothing without CUDA",
+    "compat.inside._logging.hide_warnings": "a filter of warnings that are shown, as PyTorch has it",
     **dict.fromkeys(
         (
             "accelerator.device_index",

@@ -112,10 +112,6 @@ _LAZY_NAMES = {
         "jit.native",
     ),
     **dict.fromkeys(
-        ("has_mkl", "has_mkldnn", "has_openmp", "has_lapack", "has_spectral", "has_cuda", "has_cudnn", "has_mps", "set_vital"),
-        "compat.flags",
-    ),
-    **dict.fromkeys(
         ("_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented", "_check_with", "_check_tensor_all",
          "_check_tensor_all_with", "_check_is_size", "_assert_async", "_shape_as_tensor", "detach", "SymInt", "SymFloat",
          "SymBool", "sym_int", "sym_float", "sym_not", "sym_ite", "sym_max", "sym_min", "sym_sum", "sym_sqrt"),
@@ -138,6 +134,22 @@ _LAZY_NAMES = {
 }  # fmt: skip
 
 
+# What older programs ask: found, and not listed.
+_FLAGS = frozenset(
+    (
+        "has_cuda",
+        "has_cudnn",
+        "has_lapack",
+        "has_mkl",
+        "has_mkldnn",
+        "has_mps",
+        "has_openmp",
+        "has_spectral",
+        "set_vital",
+    )
+)
+
+
 @_method
 def draw(self, *args, **options):
     """The graph that this tensor was computed by, as a drawing: ``draw.graph(self, ...)``, whose arguments it takes."""
@@ -158,6 +170,8 @@ def __getattr__(name):
         found = getattr(_importlib.import_module("." + _LAZY_NAMES[name], __name__), name)
         globals()[name] = found
         return found
+    if name in _FLAGS:
+        return getattr(_importlib.import_module(".compat.flags", __name__), name)
     if name.startswith("_foreach_"):
         found = _importlib.import_module(".tensor.foreach", __name__).foreach_function(name)
         if found is not None:

@@ -4,8 +4,22 @@ import pytest
 
 torch = pytest.importorskip("torch")
 rl = pytest.importorskip("rushlight")
-FLAGS = "is_cuda is_xpu is_mps is_sparse is_sparse_csr is_quantized is_mkldnn is_mtia is_ipu is_maia is_vulkan is_xla is_nested".split()
-QUERIES = "numel is_floating_point is_complex is_signed is_conj is_neg is_inference".split()
+FLAGS = [
+    "is_cuda",
+    "is_xpu",
+    "is_mps",
+    "is_sparse",
+    "is_sparse_csr",
+    "is_quantized",
+    "is_mkldnn",
+    "is_mtia",
+    "is_ipu",
+    "is_maia",
+    "is_vulkan",
+    "is_xla",
+    "is_nested",
+]
+QUERIES = ["numel", "is_floating_point", "is_complex", "is_signed", "is_conj", "is_neg", "is_inference"]
 
 
 def asked(t, call):
