@@ -86,6 +86,9 @@ def test_celeba(celeba, split):
     same("CelebA", str(celeba), split=split, attributes=("attr", "attr_names", "filename", "identity", "bbox"))
 
 
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # torchvision leaves the image open when it refuses
 @pytest.mark.parametrize("kind", [[], ["attr", "identity"], "bbox", ["landmarks"], "age"])
 def test_celeba_targets(celeba, kind):
     same("CelebA", str(celeba), target_type=kind)

@@ -103,9 +103,9 @@ class CelebA(VisionDataset):
 
     def __getitem__(self, index):
         """(image, target): the image transformed, or as a PIL image; a tuple of targets where there are several kinds."""
+        targets = tuple(self._target(kind, index) for kind in self.target_type)
         path = os.path.join(self.root, self.base_folder, "img_align_celeba", self.filename[index])
         image = pillow("reading image files").open(path)
-        targets = tuple(self._target(kind, index) for kind in self.target_type)
         if self.transform is not None:
             image = self.transform(image)
         if not targets:
