@@ -164,6 +164,13 @@ CALLS = {
     "x.scatter_reduce(1, y, x, 'amax')": (None, (X, torch.randint(0, 4, (2, 4, 6)))),
     "torch.diag_embed(x, -1, 0, 2)": (None, (X,)),
     "torch.linalg.det(x @ x.mT)": (None, (X,)),
+    "(x.isnan(), x.isposinf(), x.isneginf(), x.isfinite(), x.nan_to_num(2), x.floor(), x.ceil())": (None, (TOKENS,)),
+    "(x.isnan(), x.isposinf(), x.isneginf(), x.isfinite(), x.nan_to_num(2))": (
+        None, (torch.tensor([float("nan"), float("inf"), -float("inf"), 0.5]),)),
+    "torch.heaviside(x, y)": (None, (X, X[:1] + 1)),
+    "F.linear(x[0, 0], y) + F.linear(x[0, 0], y, y[:, 0])": (None, (X, rows(6))),
+    "F.normalize(x.sum(), 1.5, 0) + F.multi_margin_loss(x.sum(), y)": (None, (X, torch.tensor(0))),
+    "(F.pdist(x), F.pdist(x, 0.5), F.pdist(x, float('inf')))": (None, (rows(6).repeat(2, 1) * X[:, 0].repeat(2, 1),)),
     "torch.isin(x, y)": (None, (TOKENS, torch.tensor([[1], [3]]))),
     "torch.isin(x, 2, invert=True)": (None, (TOKENS,)),
     "torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0]), right=True)": (None, (X,)),

@@ -157,7 +157,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     _check_bags(input, weight, offsets, mode, per_sample_weights)
     if sparse and mode == "max":
         raise ValueError(hinted("max mode does not support sparse weights", "use sparse=False"))
-    if is_exporting() and (offsets is not None or padding_idx is not None):
+    if is_exporting() and max_norm is None and (offsets is not None or padding_idx is not None):
         return _exported_bags(input, weight, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
     if input.ndim == 2:
         bounds, flat = _even_bounds(*input.shape), input.reshape(-1)

@@ -35,9 +35,12 @@ def _transposed(
     }
     if len(more) > 1:
         raise b.unsupported("what is added to the output's size depends on sizes that vary: leave output_size out")
+    (added,) = more
+    if any(end >= step for end, step in zip(added, stride)):
+        raise b.unsupported("ONNX Runtime takes no output_padding that is not smaller than the stride")
     return b.add(
         "ConvTranspose", value, weight, bias, kernel_shape=list(kernel), strides=list(stride), pads=[*padding, *padding],
-        dilations=list(dilation), group=groups, output_padding=list(more.pop()),
+        dilations=list(dilation), group=groups, output_padding=list(added),
     )  # fmt: skip
 
 
