@@ -40,12 +40,12 @@ def _on_values(function, name):
     return call
 
 
+_FUNCTIONS = {"round": lambda values, decimals=0: functions.round(values, decimals=decimals)}
 for _name in UNARY:
     if _name in TABLE:
         _node = TABLE[_name].node_name
-        takes(_name)(
-            _on_values(getattr(functions, _name), _node if _node.__class__ is str else _name.title() + "Backward0")
-        )
+        _function = _FUNCTIONS.get(_name) or getattr(functions, _name)
+        takes(_name)(_on_values(_function, _node if _node.__class__ is str else _name.title() + "Backward0"))
 
 
 @takes("neg")
