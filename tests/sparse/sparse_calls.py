@@ -487,6 +487,7 @@ torch.isposinf(c, out=c.clone())
 torch.add(s, k, out=s.clone()), torch.sub(s, s, out=k.clone()), torch.mul(s, 2, out=s.clone()), torch.div(s, 2, out=k.clone()), torch.pow(s, 2, out=k.clone())
 torch.add(d, s, out=torch.empty(0)), torch.mm(s, m, out=torch.empty(2, 2)), torch.mm(c, m, out=torch.empty(2, 2)), torch.addmm(torch.ones(2, 2), s, m, out=torch.empty(2, 2))
 torch.sin(S, out=s.clone())
+s**0
 """
 
 SUBJECTS = {

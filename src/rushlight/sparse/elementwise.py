@@ -58,7 +58,8 @@ def _pow(self, exponent):
     if not is_sparse(self) or not is_number(exponent):
         raise not_run("pow", (self, exponent))
     if exponent == 0:
-        raise RuntimeError(hinted("pow: exponent 0 on a sparse tensor gives a dense one", "to_dense() first"))
+        message = "pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense"
+        raise RuntimeError(hinted(message, "to_dense() first"))
     return _on_values(lambda values: values**exponent, "PowBackward0")(self)
 
 
