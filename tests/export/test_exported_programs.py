@@ -195,6 +195,47 @@ def _module(function):
     return Made()
 
 
+def _longer(x):
+    return x * 2 if x.shape[1] > 3 else x
+
+
+def test_branches_away_from_the_example_are_seen():
+    """The ends of ranges are tried; what the module refuses there is nobody's business, unless it was said to be taken."""
+    x = torch.ones(2, 5)
+    with pytest.raises(UserError, match=r"^Constraints violated \(n\)!(.|\n)*another number of operations ran"):
+        export(_module(_longer), (x,), dynamic_shapes=({1: Dim("n")},))
+    program = export(_module(_longer), (x,), dynamic_shapes=({1: Dim("n", min=4)},))
+    assert_same(program.module()(torch.ones(2, 4)), 2 * torch.ones(2, 4))
+    with pytest.raises(UserError, match=r"^Constraints violated \(n\)!(.|\n)*another number of operations ran"):
+        export(_module(lambda x: x * 2 if x.shape[1] < 12 else x), (x,), dynamic_shapes=({1: Dim("n", max=16)},))
+    running = export(_module(_longer), (x,), dynamic_shapes=({1: Dim.DYNAMIC},)).module()
+    assert_same(running(torch.ones(2, 8)), 2 * torch.ones(2, 8))
+    with pytest.raises(AssertionError, match=r"^Guard failed: "):
+        running(torch.ones(2, 3))
+    pooling = _module(lambda x: x.unfold(1, 4, 1))
+    assert export(pooling, (x,), dynamic_shapes=({1: Dim("n")},)).module()(torch.ones(2, 4)).shape == (2, 1, 4)
+    with pytest.raises(
+        UserError, match=r"^Constraints violated \(n\)!(.|\n)*with n = 2 the module raises RuntimeError"
+    ):
+        export(pooling, (x,), dynamic_shapes=({1: Dim("n", min=2)},))
+
+
+def _turned(x):
+    doubled = x * 2
+    doubled.unsqueeze_(0)
+    doubled.transpose_(1, 2)
+    return doubled + 1, doubled.squeeze_()
+
+
+def test_tensors_that_become_views_of_themselves():
+    """As after ``unsqueeze_()``: from then on, what they are then is meant."""
+    program = export(_module(_turned), (torch.randn(3, 3),))
+    x = torch.randn(3, 3)
+    for found, wanted in zip(program.module()(x), _turned(x), strict=True):
+        assert_same(found, wanted)
+    assert export(nn.Linear(3, 4, bias=False), (torch.ones(3),)).module()(torch.ones(3)).shape == (4,)
+
+
 def test_guards_name_the_size():
     program = export(nn.ReLU(), (torch.ones(4, 6, 3),), dynamic_shapes=({0: Dim("n", min=2, max=8), 1: 2 * Dim("m")},))
     running = program.module()

@@ -38,7 +38,7 @@ def of_dims(dims):
         "LPPool{}d(2, 2)",
         "AdaptiveAvgPool{}d(1)",
         "AdaptiveAvgPool{}d(3)",
-        "AdaptiveMaxPool{}d(3)",
+        "AdaptiveMaxPool{}d(3, return_indices=True)",
         "ConstantPad{}d(1, 2.5)",
         "ReflectionPad{}d(1)",
         "ReplicationPad{}d(1)",
@@ -68,6 +68,8 @@ LAYERS |= {
     "Embedding(6, 3, padding_idx=0)": (TOKENS,),
     "EmbeddingBag(6, 3)": (TOKENS,),
     "EmbeddingBag(6, 3, mode='max')": (TOKENS,),
+    "EmbeddingBag(6, 3, padding_idx=-5)": (TOKENS,),
+    "AdaptiveLogSoftmaxWithLoss(6, 9, [2, 5], div_value=2.0)": (rows(6), torch.tensor([1, 7])),
     "Flatten()": (IMAGES,),
     "Unflatten(1, (2, 2))": (IMAGES,),
     "PixelShuffle(2)": (IMAGES,),
@@ -162,8 +164,32 @@ CALLS = {
     "x.scatter_reduce(1, y, x, 'amax')": (None, (X, torch.randint(0, 4, (2, 4, 6)))),
     "torch.diag_embed(x, -1, 0, 2)": (None, (X,)),
     "torch.linalg.det(x @ x.mT)": (None, (X,)),
+    "(x.isnan(), x.isposinf(), x.isneginf(), x.isfinite(), x.nan_to_num(2), x.floor(), x.ceil())": (None, (TOKENS,)),
+    "(x.isnan(), x.isposinf(), x.isneginf(), x.isfinite(), x.nan_to_num(2))": (
+        None, (torch.tensor([float("nan"), float("inf"), -float("inf"), 0.5]),)),
+    "torch.heaviside(x, y)": (None, (X, X[:1] + 1)),
+    "F.linear(x[0, 0], y) + F.linear(x[0, 0], y, y[:, 0])": (None, (X, rows(6))),
+    "F.normalize(x.sum(), 1.5, 0) + F.multi_margin_loss(x.sum(), y)": (None, (X, torch.tensor(0))),
+    "(F.pdist(x), F.pdist(x, 0.5), F.pdist(x, float('inf')))": (None, (rows(6).repeat(2, 1) * X[:, 0].repeat(2, 1),)),
+    "torch.isin(x, y)": (None, (TOKENS, torch.tensor([[1], [3]]))),
+    "torch.isin(x, 2, invert=True)": (None, (TOKENS,)),
     "torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0]), right=True)": (None, (X,)),
 }  # fmt: skip
+
+
+ROWS, OFFSETS = torch.tensor([1, 2, 0, 3, 2, 2, 1]), torch.tensor([0, 3, 3, 5])
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 2}, {"padding_idx": 2, "include_last_offset": True}])
+def test_bags_by_offsets(mode, options):
+    """Bags without rows, or whose only row does not count, are among them; both numbers may change."""
+    layer = nn.EmbeddingBag(6, 3, mode=mode, **options).eval()
+    program = torch.onnx.export(
+        layer, (ROWS, OFFSETS), dynamic_shapes=({0: Dim("rows")}, {0: Dim("bags")}), verbose=False
+    )
+    for given in ((ROWS, OFFSETS), (torch.tensor([2, 5, 2, 1, 0]), torch.tensor([0, 1, 3]))):
+        torch.testing.assert_close(program(*given)[0], layer(*given).detach(), rtol=1e-5, atol=1e-5)
 
 
 class Calling(nn.Module):

@@ -54,6 +54,22 @@ def test_equal_elements(code):
     compare(torch, rl, code, {"t": TIES})
 
 
+AMONG = [
+    "torch.isin(x, 0.1)", "torch.isin(x, torch.tensor(0.1, dtype=torch.float64))", "torch.isin(3, x)", "torch.isin(x, x[:0])",
+    "torch.isin(torch.tensor([16777217]), torch.tensor([16777216.0]))", "torch.isin(torch.tensor([44], dtype=torch.uint8), 300)",
+    "torch.isin(x.bfloat16(), x)", "torch.isin(x.reshape(2, 2), x[1:, None], invert=True)",
+    "torch.func.vmap(torch.isin)(x.reshape(2, 2), x.reshape(2, 2).flip(1)[:, :1])",
+    "torch.func.vmap(torch.isin, in_dims=(None, 0))(x, x.reshape(2, 2))",
+    "torch.isin(x.to('meta'), x.to('meta')).shape",
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # PyTorch maps isin entry by entry
+@pytest.mark.parametrize("code", AMONG)
+def test_among(code):
+    compare(torch, rl, code, {"x": np.array([0.1, 3.0, np.nan, 2.0])}, dtype="float32")
+
+
 @pytest.mark.parametrize("code", ["x.sort()", "x.sort(descending=True)", "x.topk(2)", "x.topk(2, largest=False)", "x.median()",
                                   "x.median(0)", "x.nanmedian()", "x.kthvalue(4)", "x.max()", "x.max(0)", "x.argmin()",
                                   "x.cummax(0)", "x.quantile(0.5)", "x.nanquantile(0.5)", "x.aminmax()"])  # fmt: skip

@@ -472,8 +472,27 @@ torch.sparse.mm(b, torch.ones(2, 2, 3))
 [back(x, x.to_dense()) for x in [y.clone().requires_grad_()]]
 """
 
+WRITTEN = """
+[torch.abs(x, out=x.clone()) for x in (s, u, c, h, b)], torch.round(c), torch.round(h / 3), c.clone().round_()
+[y is torch.sin(s, out=y) for y in [k.clone()]]
+torch.sin(c, out=torch.zeros(2, 3, layout=torch.sparse_csr))
+torch.neg(u, out=u.clone()), torch.neg(c, out=c.clone()), torch.nan_to_num(s, out=s.clone())
+torch.sin(s, out=torch.sparse_coo_tensor([[4]], [1.0], (7,)))
+torch.sin(s, out=torch.zeros(7, layout=torch.sparse_coo)), torch.sin(s, out=s.double())
+s.sparse_resize_((2, 3, 2), 2, 1)
+torch.sin(s, out=s.int())
+torch.isinf(s, out=s.bool()), torch.signbit(s, out=s.bool())
+torch.signbit(s, out=s.clone())
+torch.isposinf(c, out=c.clone())
+torch.add(s, k, out=s.clone()), torch.sub(s, s, out=k.clone()), torch.mul(s, 2, out=s.clone()), torch.div(s, 2, out=k.clone()), torch.pow(s, 2, out=k.clone())
+torch.add(d, s, out=torch.empty(0)), torch.mm(s, m, out=torch.empty(2, 2)), torch.mm(c, m, out=torch.empty(2, 2)), torch.addmm(torch.ones(2, 2), s, m, out=torch.empty(2, 2))
+torch.sin(S, out=s.clone())
+s**0
+"""
+
 SUBJECTS = {
     "creation": CREATION, "parts": PARTS, "conversion": CONVERSION, "arithmetic": ARITHMETIC, "products": PRODUCTS,
     "reductions": REDUCTIONS, "shapes": SHAPES, "gradients": GRADIENTS, "batches": BATCHES,
+    "written": WRITTEN,
 }  # fmt: skip
 CALLS = {name: lines.strip().splitlines() for name, lines in SUBJECTS.items()}

@@ -64,6 +64,7 @@ torch.randint(2, 6, (2,), dtype=d)
 torch.arange(3, dtype=d)
 torch.linspace(0, 1, 3, dtype=d)
 torch.zeros_like(a)
+torch.set_default_dtype(d)
 torch.ones_like(a)
 a.new_full((2,), 2.0)
 torch.empty(2, dtype=d).shape

@@ -227,6 +227,9 @@ def set_default_dtype(dtype):
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not dtype.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
+    if dtype in FLOAT8:
+        message = f"couldn't find storage object {_capital(dtype)}Storage"
+        raise TypeError(hinted(message, "nothing computes in it: make tensors of float32 and convert them"))
     _default = dtype
 
 

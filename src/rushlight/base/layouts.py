@@ -49,7 +49,9 @@ class Layout(NamedTuple):
     # (operation, values) -> what it gives, or NotImplemented where no such tensor is among the values
     call: Callable[..., Any]
     write: Callable[..., Any]  # (operation, name, values), the same of an operation that writes into its first argument
-    refuse_out: Callable[..., None]  # (operation, values, targets): refuse the ``out=`` form where one is among them
+    write_out: Callable[
+        ..., bool
+    ]  # (operation, values, targets): the ``out=`` form where one is among them; whether it wrote
     copied: Callable[..., Any]  # (gradient) -> a copy outside the graph
     accumulated: Callable[..., Any]  # (present gradient, another one, whether that is recorded) -> their sum
 

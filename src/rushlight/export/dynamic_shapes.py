@@ -129,12 +129,13 @@ class ShapesCollection:
 
 @dataclasses.dataclass(eq=False)
 class Symbol:
-    """A size that varies by itself: its name, its bounds, and what it is in the example."""
+    """A size that varies by itself: its name, its bounds, what it is in the example, and whether a hint alone tells of it."""
 
     name: str
     low: int
     high: float
     example: int
+    by_hint: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -298,10 +299,12 @@ class _Reader:
             return None
         bounds = told.min or 0, INFINITE if told.max is None else told.max
         key = where if self._hints is Hints.APART else size
-        return Varying(self._symbol(key, f"s{len(self.symbols)}", *bounds, size, where))
+        return Varying(self._symbol(key, f"s{len(self.symbols)}", *bounds, size, where, True))
 
-    def _symbol(self, key: Any, name: str, low: int, high: float, example: int, where: str) -> Symbol:
-        symbol = self.symbols.setdefault(key, Symbol(name, low, high, example))
+    def _symbol(
+        self, key: Any, name: str, low: int, high: float, example: int, where: str, by_hint: bool = False
+    ) -> Symbol:
+        symbol = self.symbols.setdefault(key, Symbol(name, low, high, example, by_hint))
         if symbol.example != example:
             raise UserError(
                 hinted(

@@ -57,6 +57,7 @@ class Recording(Interposer):
         self.constants: dict[int, Tensor] = {}
         self.written: list[Tensor] = []
         self._numbers: dict[Any, int] = {}  # by identity, and by place in memory
+        self._places: list[Any] = []  # where each value lay when it came
         self._integers: dict[tuple[int, ...], list[int]] = {}  # values that an index may have come from, by shape
         for tensor in given:
             self._enter(tensor)
@@ -75,9 +76,9 @@ class Recording(Interposer):
 
     def number_of(self, tensor: Tensor) -> int:
         """The number of a tensor; one that is new becomes a constant."""
-        known = self._numbers.get(id(tensor))
-        if known is None:
-            known = self._numbers.get(_place(tensor))
+        known, place = self._numbers.get(id(tensor)), _place(tensor)
+        if known is None or self._places[known] != place:  # it is new, or looks elsewhere since, as after squeeze_()
+            known = self._numbers.get(place, known)
         if known is None:
             known = self._enter(tensor)
             self.constants[known] = tensor
@@ -89,7 +90,9 @@ class Recording(Interposer):
         number = len(self.tensors)
         self.tensors.append(tensor)
         self.shapes.append(tuple(tensor.shape))
-        self._numbers[id(tensor)] = self._numbers[_place(tensor)] = number
+        place = _place(tensor)
+        self._places.append(place)
+        self._numbers[id(tensor)] = self._numbers[place] = number
         if stored_in(tensor._array).dtype.kind == "i":
             self._integers.setdefault(self.shapes[-1], []).append(number)
         return number

@@ -15,6 +15,7 @@ from .dynamic_shapes import Symbol
 # By how much the sizes of the recordings differ from the example's: a row for each symbol, which two symbols do not share.
 _STEPS = (1, 2, 3, 4), (2, 4, 1, 3), (3, 1, 4, 2), (4, 3, 2, 1)
 RUNS = len(_STEPS[0])
+_FAR = 4  # times the example's size: larger ones may take long
 _LARGEST_DIVISOR = RUNS + 1  # from which on one remainder was not seen
 
 
@@ -53,6 +54,13 @@ def symbol_values(symbols: list[Symbol]) -> list[tuple[int, ...]]:
             for run in range(RUNS)
         ]  # fmt: skip
     return rows
+
+
+def bound_values(symbols: list[Symbol]) -> list[tuple[int, ...]]:
+    """The values of all symbols at the ends of their ranges: 2 where there is no lower bound, upper bounds that are not far."""
+    lowest = tuple(min(max(symbol.low, 2), _first(symbol)) for symbol in symbols)
+    highest = tuple(int(symbol.high) if symbol.high <= _FAR * _first(symbol) else _first(symbol) for symbol in symbols)
+    return list(dict.fromkeys([lowest, highest]))
 
 
 def _first(symbol: Symbol) -> int:

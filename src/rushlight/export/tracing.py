@@ -32,7 +32,7 @@ from .names import result_name, step_name
 from .operations import operation, sym_size
 from .recording import Call, Positions, Recording, Ref
 from .running import OUTPUT, Runner
-from .sizes import Formula, SizeOf, Sizes, symbol_values
+from .sizes import Formula, SizeOf, Sizes, bound_values, symbol_values
 
 # What fills a tensor without reading it.
 _OVERWRITING = (
@@ -112,6 +112,11 @@ class Tracer:
         for other in others:
             self._compare(example, other)
         resized = [self._resized(row) for row in self.rows[1:]]
+        for row in bound_values(self.symbols):
+            found = None if row in self.rows else self._at_bounds(row, example)
+            if found is not None:
+                resized.append(found)
+                self.rows.append(row)
         self.rows[1:1] = self.rows[:1] * len(others)
         return [example, *others, *resized]
 
@@ -148,6 +153,27 @@ class Tracer:
             first = str(error).partition("\n")[0]
             raise self._violated(f"with {said} the module raises {type(error).__name__}: {first}") from error
         return found
+
+    def _at_bounds(self, row: tuple[int, ...], example: Recording) -> Recording | None:
+        """The recording at the ends of ranges, where a branch shows that sizes near the example do not take.
+
+        None where the module refuses sizes that nobody said it takes, and where it does otherwise there and hints alone tell
+        of the sizes: these then end with those that were tried.
+        """
+        try:
+            found = self._resized(row)
+        except UserError:
+            if all(symbol.low >= 2 for symbol in self.symbols):
+                raise
+            return None
+        if [call.name for call in found.calls] == [call.name for call in example.calls]:
+            return found
+        if not all(symbol.by_hint for symbol in self.symbols):
+            return found
+        for symbol, size, *tried in zip(self.symbols, row, *self.rows):
+            symbol.low = min(tried) if size < min(tried) else symbol.low
+            symbol.high = max(tried) if size > max(tried) else symbol.high
+        return None
 
     def _violated(self, hint: str) -> UserError:
         names = ", ".join(symbol.name for symbol in self.symbols)

@@ -642,6 +642,7 @@ OPERATIONS = {
         "softmax_gradient": ((), False),
     },
     "rushlight.ops.sort": {
+        "is_among": ((), False),
         "search_positions": ((), False),
         "sort_pair": ((), False),
         "topk_pair": ((), False),

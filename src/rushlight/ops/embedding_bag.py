@@ -1,12 +1,14 @@
 """Embedding bags: rows of a table looked up by number, each bag of them summed, averaged or maximised."""
 
 import functools
+import math
 import warnings
 
 import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.exporting import is_exporting
 from ..base.scalars import type_name
 from ..base.user_code import to_user
 from .embedding import embedding_gradient, renormalise, require_row_numbers
@@ -155,21 +157,15 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     _check_bags(input, weight, offsets, mode, per_sample_weights)
     if sparse and mode == "max":
         raise ValueError(hinted("max mode does not support sparse weights", "use sparse=False"))
+    if is_exporting() and max_norm is None and (offsets is not None or padding_idx is not None):
+        return _exported_bags(input, weight, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
     if input.ndim == 2:
         bounds, flat = _even_bounds(*input.shape), input.reshape(-1)
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
     else:
         bounds, flat = _bounds(offsets._array, input.shape[0], include_last_offset), input
     if padding_idx is not None:
-        rows = weight.shape[0]
-        if not -rows <= padding_idx < rows:
-            raise RuntimeError(
-                hinted(
-                    f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}",
-                    f"it is the number of a row of the weight, which has {rows}",
-                )
-            )
-        keep = flat != padding_idx % rows
+        keep = flat != _padding_row(padding_idx, weight)
         bounds = np.append(0, np.cumsum(keep._array))[bounds]
         flat = flat[keep]
         per_sample_weights = None if per_sample_weights is None else per_sample_weights[keep]
@@ -177,6 +173,41 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         renormalise(weight, flat, max_norm, norm_type)
     starts, ends = functions.from_numpy(bounds[:-1]), functions.from_numpy(bounds[1:])
     return functions.pooled_rows(weight, flat, starts, ends, per_sample_weights, mode, scale_grad_by_freq, sparse)[0]
+
+
+def _padding_row(padding_idx, weight):
+    """The row of ``weight`` that does not count, from the front."""
+    rows = weight.shape[0]
+    if not -rows <= padding_idx < rows:
+        raise RuntimeError(
+            hinted(
+                f"padding_idx must be within the number of embeddings, -{rows} through {rows - 1}, but got {padding_idx}",
+                f"it is the number of a row of the weight, which has {rows}",
+            )
+        )
+    return padding_idx % rows
+
+
+def _exported_bags(input, weight, offsets, mode, factors, include_last_offset, padding_idx):
+    """Bags by operations alone, whatever the numbers are: rows that do not count stay, as zeros, or below all others."""
+    flat, length = input.reshape(-1), input.numel()
+    if offsets is None:
+        starts, ends = map(functions.from_numpy, (_even_bounds(*input.shape)[:-1], _even_bounds(*input.shape)[1:]))
+    else:
+        starts = offsets[:-1] if include_last_offset else offsets
+        ends = offsets[1:] if include_last_offset else functions.cat([offsets[1:], offsets.new_full((1,), length)])
+        ends = ends.maximum(starts)  # whatever numbers are tried
+    pooled = lambda table, weights, kind: functions.pooled_rows(table, flat, starts, ends, weights, kind, False)[0]
+    factors = None if factors is None else factors.reshape(-1)
+    if padding_idx is None:
+        return pooled(weight, factors, mode)
+    padding = _padding_row(padding_idx, weight)
+    if mode == "max":
+        found = pooled(weight.index_fill(0, functions.tensor([padding]), -math.inf), None, mode)
+        return found.masked_fill(found == -math.inf, 0)
+    kept = (flat != padding).to(weight.dtype)
+    total = pooled(weight, kept if factors is None else factors * kept, "sum")
+    return total if mode == "sum" else total / pooled(functions.ones_like(weight[:, :1]), kept, "sum").clamp(min=1)
 
 
 def _check_steps(input):
@@ -235,7 +266,7 @@ def _check_bags(input, weight, offsets, mode, per_sample_weights):
                 f"convert the weights with .to({weight.dtype!r})",
             )
         )
-    if offsets is not None and offsets.numel() and int(offsets[0]) != 0:
+    if offsets is not None and offsets.numel() and not is_exporting() and int(offsets[0]) != 0:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
             f"{int(offsets[0])}"

@@ -7,7 +7,6 @@ import numpy as np
 from ..base import dtypes
 from ..base.arrays import in_result_order
 from ..base.errors import hinted
-from ..base.lazy import is_meta, plain
 from ..base.notes import warn_once
 from ..base.scalars import check_number, wrapped
 from ..base.shapes import wrap_dim, wrap_own_dim
@@ -298,19 +297,21 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         check_number(given)
     for given in (elements, test_elements):
         _refuse_unordered(given)
-    if any(hasattr(t, "_edge") and functions.is_mapped(t) for t in (elements, test_elements)):
-        given = test_elements.reshape(-1) if hasattr(test_elements, "_edge") else functions.tensor([test_elements])
-        each = elements if hasattr(elements, "_edge") else functions.tensor(elements)
-        found = (each.unsqueeze(-1) == given).any(-1)
-        return found.logical_not() if invert else found
-    if any(hasattr(t, "_edge") and is_meta(t._array) for t in (elements, test_elements)):
-        return (
-            functions.empty_like(elements, dtype=dtypes.bool_)
-            if hasattr(elements, "_edge")
-            else test_elements.eq(0).any()
-        )
-    first, second = (widened(plain(t._array)) if hasattr(t, "_edge") else t for t in (elements, test_elements))
-    return functions.from_numpy(np.asarray(np.isin(first, second, invert=invert)))
+    return functions.is_among(*_in_one_dtype(elements, test_elements), invert)
+
+
+@op("isin(Tensor elements, Tensor test_elements, bool invert) -> Tensor", names=())
+class is_among:
+    """For each element whether it is among others of the same dtype."""
+
+    def forward(elements, test_elements, invert):
+        return np.asarray(np.isin(widened(elements), widened(test_elements), invert=invert))
+
+
+def _in_one_dtype(*values):
+    """Tensors, and numbers among them, as tensors of the dtype in which they are compared."""
+    dtype = functions.result_type(*values)
+    return [v.to(dtype) if hasattr(v, "_edge") else functions.wrap(wrapped(dtype.numpy, v)) for v in values]
 
 
 # ---------------------------------------------------------------- search and count
@@ -359,15 +360,11 @@ class search_positions:
 
 def _searched(value, among):
     """The tensor of values that is looked for, or the number, and the tensor ``among`` in the dtype in which they are compared."""
-    if hasattr(value, "_edge"):
-        dtype = functions.result_type(value, among)
-        if value.numel():
-            _check_ordered(dtype)
-        return value.to(dtype), among.to(dtype)
-    check_number(value)
-    dtype = dtypes.result_type([among.dtype], [], [dtypes.of_operand(value)])
-    _check_ordered(dtype)
-    return functions.wrap(wrapped(dtype.numpy, value)), among.to(dtype)
+    if not hasattr(value, "_edge"):
+        check_number(value)
+    if not hasattr(value, "_edge") or value.numel():
+        _check_ordered(functions.result_type(value, among))
+    return _in_one_dtype(value, among)
 
 
 def _check_ordered(dtype):

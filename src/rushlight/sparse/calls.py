@@ -44,12 +44,6 @@ def sparse_write(op, name, values):
     return function(*values)
 
 
-def refuse_sparse_out(op, values, targets):
-    """Refuse the ``out=`` form where a sparse tensor is among arguments or results."""
-    if holds_sparse(values) or holds_sparse(targets):
-        raise not_run(op.name + ".out", [*values, *targets])
-
-
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 # PyTorch's names of what operations of the table are parts of.
 _NAMES = {

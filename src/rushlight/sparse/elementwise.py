@@ -40,12 +40,12 @@ def _on_values(function, name):
     return call
 
 
+_FUNCTIONS = {"round": lambda values, decimals=0: functions.round(values, decimals=decimals)}
 for _name in UNARY:
     if _name in TABLE:
         _node = TABLE[_name].node_name
-        takes(_name)(
-            _on_values(getattr(functions, _name), _node if _node.__class__ is str else _name.title() + "Backward0")
-        )
+        _function = _FUNCTIONS.get(_name) or getattr(functions, _name)
+        takes(_name)(_on_values(_function, _node if _node.__class__ is str else _name.title() + "Backward0"))
 
 
 @takes("neg")
@@ -58,7 +58,8 @@ def _pow(self, exponent):
     if not is_sparse(self) or not is_number(exponent):
         raise not_run("pow", (self, exponent))
     if exponent == 0:
-        raise RuntimeError(hinted("pow: exponent 0 on a sparse tensor gives a dense one", "to_dense() first"))
+        message = "pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense"
+        raise RuntimeError(hinted(message, "to_dense() first"))
     return _on_values(lambda values: values**exponent, "PowBackward0")(self)
 
 

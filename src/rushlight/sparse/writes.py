@@ -7,7 +7,7 @@ import numpy as np
 from ..autograd.modes import state
 from ..autograd.views import check_inplace
 from ..base import dtypes
-from ..base.device import sparse_coo
+from ..base.device import sparse_coo, sparse_csr, strided
 from ..base.errors import hinted
 from ..base.layouts import LAYOUT_PLUGS, Layout
 from ..base.sparse_array import SparseArray
@@ -15,8 +15,9 @@ from ..ops.copy import refuse_overlap
 from ..ops.schema import is_number
 from ..ops.table import functions
 from ..tensor.creation import type_name
+from ..tensor.writes import write_result
 from . import elementwise
-from .calls import is_sparse, refuse_sparse_out, sparse_call, sparse_write, takes, writes
+from .calls import holds_sparse, is_sparse, not_run, sparse_call, sparse_write, takes, writes
 from .conversion import scattered
 from .patterns import Coordinates
 from .tensors import SparseTensor, copied
@@ -103,9 +104,37 @@ def sparse_accumulated(present, grad, recording):
     return present + grad if recording else present.add_(grad)
 
 
-LAYOUT_PLUGS[SparseArray] = Layout(
-    SparseTensor, sparse_call, sparse_write, refuse_sparse_out, copied, sparse_accumulated
-)
+_WITH_OUT = frozenset((*elementwise.UNARY, "neg", "add", "sub", "mul", "div", "pow", "mm", "addmm"))
+
+
+def _write_out(op, values, targets):
+    """The ``out=`` form where a sparse tensor is among arguments or results: the target becomes the result, if of its layout."""
+    if not holds_sparse(values) and not holds_sparse(targets):
+        return False
+    target = targets[0]
+    if op.name not in _WITH_OUT or not holds_sparse(values):
+        raise not_run(op.name + ".out", [*values, *targets])
+    if op.name in ("signbit", "isposinf", "isneginf") and target.dtype is not dtypes.bool_:
+        raise RuntimeError(hinted(f"{op.name} does not support non-boolean outputs.", "give one of torch.bool"))
+    found = sparse_call(op, values)
+    if found.layout is not target.layout or found.layout not in (strided, sparse_coo, sparse_csr):
+        raise not_run(op.name + ".out", [*values, *targets])
+    if is_sparse(found):
+        own, made = target._array.pattern, found._array.pattern
+        if found.layout is sparse_coo and own.nnz:
+            _check_growth(own, made.shape, made.sparse_dim, made.dense_dim)
+        elif found.layout is sparse_csr and own.nnz != made.nnz:
+            message = (
+                "torch.copy_: only sparse compressed tensors with the same number of specified elements are supported."
+            )
+            raise RuntimeError(hinted(message, f"the target has {own.nnz}, the result {made.nnz}"))
+        _write(target, op.name, lambda: found)
+    else:
+        write_result(target, found._array, op.name, op.name not in ("mm", "addmm"))
+    return True
+
+
+LAYOUT_PLUGS[SparseArray] = Layout(SparseTensor, sparse_call, sparse_write, _write_out, copied, sparse_accumulated)
 _method("zero", _zero)
 
 
@@ -165,6 +194,18 @@ def _times_dense(self, other):
     return self.copy_(functions.mul(self, other).to_dense())
 
 
+def _check_growth(pattern, size, sparse_dim, dense_dim):
+    """Refuse to give a COO pattern that has entries other dimensions, or smaller ones."""
+    hint = "sparse_resize_and_clear_ takes the entries out, too"
+    for kind, old, wanted in (("sparse", pattern.sparse_dim, sparse_dim), ("dense", pattern.dense_dim, dense_dim)):
+        if old != wanted:
+            message = f"changing the number of {kind} dimensions (from {old} to {wanted}) on a non-empty sparse tensor is not supported."
+            raise RuntimeError(hinted(message, hint))
+    if any(new < old for new, old in zip(size, pattern.shape)) or size[sparse_dim:] != pattern.shape[sparse_dim:]:
+        message = f"shrinking the size of sparse dimensions (from {list(pattern.shape[:sparse_dim])} to {list(size)[:sparse_dim]}) on a non-empty sparse tensor is not supported."
+        raise RuntimeError(hinted(message, hint))
+
+
 def sparse_resize_(self, size, sparse_dim, dense_dim):
     """Give a COO tensor another size, in place: of as many sparse and dense dimensions, no length of which shrinks.
 
@@ -173,17 +214,9 @@ def sparse_resize_(self, size, sparse_dim, dense_dim):
     torch.Size([3])
     """
     pattern = self._array.pattern
-    if (sparse_dim, dense_dim) != (pattern.sparse_dim, pattern.dense_dim) and pattern.nnz:
-        message = f"changing the number of sparse dimensions (from {pattern.sparse_dim} to {sparse_dim}) on a non-empty sparse tensor is not supported."
-        raise RuntimeError(hinted(message, "sparse_resize_and_clear_ takes the entries out, too"))
     if not pattern.nnz:
         return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
-    if (
-        any(new < old for new, old in zip(size, pattern.shape))
-        or tuple(size)[sparse_dim:] != pattern.shape[sparse_dim:]
-    ):
-        message = f"shrinking the size of sparse dimensions (from {list(pattern.shape[:sparse_dim])} to {list(size)[:sparse_dim]}) on a non-empty sparse tensor is not supported."
-        raise RuntimeError(hinted(message, "sparse_resize_and_clear_ takes the entries out, too"))
+    _check_growth(pattern, tuple(size), sparse_dim, dense_dim)
     self._array = SparseArray(Coordinates(size, pattern.indices, pattern.coalesced), self._array.values)
     functions.bump_version(self, "sparse_resize_")
     return self

@@ -188,7 +188,8 @@ def write_out(op, schema, values, out):
             return _write_no_results(op, schema, values, out, targets)
         values = list(map(resolved, values))
     for layout in LAYOUT_PLUGS.values():
-        layout.refuse_out(op, values, targets)
+        if layout.write_out(op, values, targets):
+            return out
     casting = op.kind in ELEMENTWISE_KINDS
     if casting and not (STORED and any(map(is_stored, [*values, out]))):
         refuse_overlap(out._array)

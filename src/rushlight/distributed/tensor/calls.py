@@ -294,10 +294,11 @@ def _write_local(op: Any, schema: Any, values: list[Any], name: str) -> None:
         run_inplace(op, schema, _replaced(values, bound.places, bound.locals(wanted)), name)
 
 
-def _refuse_out(op: Any, values: Any, targets: Any) -> None:
+def _refuse_out(op: Any, values: Any, targets: Any) -> bool:
     if holds_sharded([*values, *targets]):
         message = f"{op.name}: out= with a DTensor is not in this version"
         raise NotImplementedError(hinted(message, "use the result that the operation returns"))
+    return False
 
 
 class ShardedOp(table.Op):

@@ -189,6 +189,17 @@ def search(call):
     return call.run(sorted_sequence=call.batched("sorted_sequence"), self=call.batched("self"))
 
 
+@rule("is_among")
+def is_among(call):
+    """One row of elements to look among serves all entries; else each entry compares with its own."""
+    if not call.is_batched("test_elements"):
+        return call.run()
+    elements = call.batched("elements")
+    own = call.batched("test_elements").reshape(call.size, *[1] * (elements.dim() - 1), -1)
+    found = (elements.unsqueeze(-1) == own).any(-1)
+    return found.logical_not() if call.given("invert") else found
+
+
 # ---------------------------------------------------------------- x[indices]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from ...base.device import DeviceLike
 from ...base.dtypes import DType
 from ...base.errors import hinted
+from ...base.exporting import is_exporting
 from ...ops.table import functions
 from ...tensor import Tensor
 from .. import functional as F
@@ -100,6 +101,16 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self._check(input_, target_)
         single = target_.dim() == 0
         input, target = (input_.unsqueeze(0), target_.unsqueeze(0)) if single else (input_, target_)
+        output = self._of_all(input, target) if is_exporting() else self._of_targets(input, target)
+        loss = (-output).mean()
+        return _ASMoutput(output.squeeze(0) if single else output, loss)
+
+    def _of_all(self, input, target):
+        """What `_of_targets` gives, by every class: which rows are in a cluster is not known beforehand."""
+        return self.log_prob(input).gather(1, target.unsqueeze(1)).squeeze(1)
+
+    def _of_targets(self, input, target):
+        """The log-probability of each row's target."""
         head_class = target  # what the head has to score: a frequent class, or the entry of the target's cluster
         within = functions.zeros(target.shape, dtype=input.dtype, device=input.device)
         for place, (first, end) in enumerate(self._clusters()):
@@ -117,9 +128,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 f"[{target.min().item()}, {target.max().item()}] were found. "
             )
         head = F.log_softmax(self.head(input), dim=1)
-        output = head.gather(1, head_class.unsqueeze(1)).squeeze(1) + within
-        loss = (-output).mean()
-        return _ASMoutput(output.squeeze(0) if single else output, loss)
+        return head.gather(1, head_class.unsqueeze(1)).squeeze(1) + within
 
     def _check(self, input, target):
         if target.dim() == 1:
@@ -153,6 +162,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def predict(self, input: Tensor) -> Tensor:
         """The most probable class of each row: (N, in_features) to (N,); `log_prob(input).argmax(1)`, but cheaper."""
+        if is_exporting():
+            return self.log_prob(input).argmax(dim=1)
         head_output = self.head(input)
         best = head_output.argmax(dim=1)
         rare = (best >= self.shortlist_size).nonzero().squeeze(1)

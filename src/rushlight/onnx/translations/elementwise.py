@@ -16,7 +16,7 @@ from .registry import TRANSLATIONS, result_dtype, translation, wrapped
 
 # ONNX's operations of one operand that are ours.
 _UNARY = {
-    "sigmoid": "Sigmoid", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "floor": "Floor", "ceil": "Ceil", "sin": "Sin", "cos": "Cos",
+    "sigmoid": "Sigmoid", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sin": "Sin", "cos": "Cos",
     "tan": "Tan", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "tanh": "Tanh", "asinh": "Asinh",
     "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf", "reciprocal": "Reciprocal", "relu": "Relu", "abs": "Abs", "neg": "Neg",
     "sign": "Sign", "sgn": "Sign", "mish": "Mish", "hardswish": "HardSwish",
@@ -37,8 +37,6 @@ class _OnnxMath:
             "exp",
             "log",
             "sqrt",
-            "floor",
-            "ceil",
             "sin",
             "cos",
             "tan",
@@ -51,7 +49,7 @@ class _OnnxMath:
             "sign",
         ]
     }
-    names |= {"arcsin": "Asin", "arccos": "Acos", "arctan": "Atan", "sgn": "Sign"}
+    names |= {"floor": "Floor", "ceil": "Ceil", "arcsin": "Asin", "arccos": "Acos", "arctan": "Atan", "sgn": "Sign"}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -99,16 +97,19 @@ class _OnnxMath:
         return _joined("Mod", first, second, fmod=1)
 
     def where(self, condition: Value, value: Any, otherwise: Any) -> Value:
-        return condition.builder.where(condition, value, otherwise)
+        b = condition.builder
+        if not isinstance(value, Value) and not isinstance(otherwise, Value):
+            value = b.constant(value, result_dtype(b))
+        return b.where(condition, value, otherwise)
 
     def where_any(self, condition: Value, value: Any, otherwise: Any) -> Value:
         return condition.builder.where(condition, value(), otherwise)
 
     def isnan(self, value: Value) -> Value:
-        return value.builder.add("IsNaN", value, dtype=BOOL)
+        return _tested("IsNaN", value)
 
     def isinf(self, value: Value) -> Value:
-        return value.builder.add("IsInf", value, dtype=BOOL)
+        return _tested("IsInf", value)
 
     def isfinite(self, value: Value) -> Value:
         return ~(self.isnan(value) | self.isinf(value))
@@ -118,6 +119,12 @@ class _OnnxMath:
 
 
 ONNX_MATH = _OnnxMath()
+
+
+def _tested(op: str, value: Value, **options: Any) -> Value:
+    """What ONNX asks of floating numbers alone; integers are asked as such."""
+    floating = value if value.dtype.kind == "f" else value.builder.cast(value, np.float32)
+    return value.builder.add(op, floating, dtype=BOOL, **options)
 
 
 def _joined(op: str, first: Any, second: Any, **options: Any) -> Value:
@@ -150,9 +157,12 @@ def formula(b: Builder, *values: Any) -> Value:
     dtype = result_dtype(b) if result_dtype(b).kind != "b" else common_dtype(b, tensors)
     given = [b.cast(value, dtype) if isinstance(value, Value) and value.dtype != BOOL else value for value in values]
     try:
-        return b.cast(op.element(ONNX_MATH, *given), result_dtype(b))
+        found = op.element(ONNX_MATH, *given)
     except NotImplementedError as error:
         raise b.unsupported(f"its formula needs {error}, which ONNX does not have") from None
+    if found is NotImplemented:
+        raise b.unsupported(f"it has no formula for elements of {dtype}")
+    return b.cast(found, result_dtype(b))
 
 
 def translate(name: str) -> Any:
@@ -166,7 +176,7 @@ def _register() -> None:
     for name, op in _UNARY.items():
         TRANSLATIONS[name] = lambda b, value, op=op: b.add(op, b.cast(value, result_dtype(b)))
     for name, op in _TESTS.items():
-        TRANSLATIONS[name] = lambda b, value, op=op: b.add(op, value, dtype=BOOL)
+        TRANSLATIONS[name] = lambda b, value, op=op: _tested(op, value)
     for name, op in _BINARY.items():
         TRANSLATIONS[name] = lambda b, first, second, op=op: _promoting(b, op, first, second)
     for name, op in _COMPARISONS.items():
@@ -279,9 +289,20 @@ def _round(b: Builder, value: Value, decimals: int = 0) -> Value:
     return b.add("Round", value * 10.0**decimals) / 10.0**decimals if decimals else b.add("Round", value)
 
 
-@translation("trunc")
+@translation("trunc", "floor", "ceil")
 def _trunc(b: Builder, value: Value) -> Value:
-    return value if value.dtype.kind in "iu" else ONNX_MATH.trunc(value)
+    return value if value.dtype.kind in "iu" else getattr(ONNX_MATH, b.step_name.rstrip("_"))(value)
+
+
+@translation("nan_to_num")
+def _nan_to_num(b: Builder, value: Value, *numbers: Any) -> Value:
+    return formula(b, value, *numbers) if value.dtype.kind == "f" else value
+
+
+@translation("isposinf", "isneginf")
+def _is_signed_infinity(b: Builder, value: Value) -> Value:
+    positive = b.step_name == "isposinf"
+    return _tested("IsInf", value, detect_positive=int(positive), detect_negative=int(not positive))
 
 
 @translation("hypot")

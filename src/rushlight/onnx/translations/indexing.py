@@ -87,6 +87,13 @@ def _search(b: Builder, among: Value, value: Value, out_int32: bool, right: bool
     return b.reduce("ReduceSum", b.cast(before, kind), [-1], False)
 
 
+@translation("is_among")
+def _is_among(b: Builder, value: Value, among: Value, invert: bool) -> Value:
+    same = b.unsqueeze(value, value.rank) == b.reshape(among, [-1])
+    found = b.reduce("ReduceSum", b.cast(same, INT64), [-1], False) > 0
+    return ~found if invert else found
+
+
 @translation("index")
 def _index(b: Builder, value: Value, indices: Any) -> Value:
     places = [place for place, index in enumerate(indices) if index is not None]

@@ -91,8 +91,8 @@ def _soft_margin(b: Builder, value: Value, target: Value, reduction: str) -> Val
 
 @translation("multi_margin_loss_parts")
 def _multi_margin(b: Builder, value: Value, target: Value, p: int, margin: float, weight: Any, reduction: str) -> Any:
-    rows, labels = (value, target) if value.rank == 2 else (b.unsqueeze(value, 0), b.reshape(target, [1]))
-    (classes,) = b.fixed(value, [value.rank - 1])
+    rows, labels = (value, target) if value.rank == 2 else (b.reshape(value, [1, -1]), b.reshape(target, [1]))
+    classes = _classes(b, value)
     places = b.unsqueeze(labels, 1)
     gap = _above_0(b, rows - b.add("GatherElements", rows, places, axis=1) + margin)
     others = b.constant(np.arange(classes), INT64) != places
@@ -105,7 +105,7 @@ def _multi_margin(b: Builder, value: Value, target: Value, p: int, margin: float
 @translation("multilabel_margin_loss_parts")
 def _multilabel_margin(b: Builder, value: Value, target: Value, reduction: str) -> Any:
     rows, labels = (value, target) if value.rank == 2 else (b.reshape(value, [1, -1]), b.reshape(target, [1, -1]))
-    (classes,) = b.fixed(value, [value.rank - 1])
+    classes = _classes(b, value)
     ended = b.add("CumSum", b.cast(labels < 0, INT64), b.constant(1, INT64))  # a row's labels end at its first -1
     live = b.unsqueeze(ended == 0, 2)
     safe = b.add("Max", labels, b.constant(0, INT64))
@@ -114,6 +114,11 @@ def _multilabel_margin(b: Builder, value: Value, target: Value, reduction: str) 
     gap = _above_0(b, b.unsqueeze(rows, 1) - b.unsqueeze(b.add("GatherElements", rows, safe, axis=1), 2) + 1)
     loss = b.where(live & ~targets, gap, 0)
     return _of_rows(b, value, b.reduce("ReduceSum", loss / classes, [1, 2], False), reduction), None
+
+
+def _classes(b: Builder, value: Value) -> int:
+    """How many classes have a score; a number is the score of one."""
+    return b.fixed(value, [value.rank - 1])[0] if value.rank else 1
 
 
 def _above_0(b: Builder, value: Value) -> Value:

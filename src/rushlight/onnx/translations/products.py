@@ -12,7 +12,10 @@ from .registry import translation
 
 @translation("linear_rows")
 def _linear(b: Builder, value: Value, weight: Value, bias: Any) -> Value:
-    return b.add("Gemm", value, weight, bias, transB=1)
+    if value.rank == 2:
+        return b.add("Gemm", value, weight, bias, transB=1)
+    found = b.add("MatMul", value, b.transpose(weight, [1, 0]))
+    return found if bias is None else found + bias
 
 
 @translation("mm", "bmm", "batched_product", "mv", "dot", "vdot", "transposed_mm")

@@ -11,7 +11,9 @@ from .registry import dtype_of, result_dtype, translation, wrapped
 
 
 def _dims(value: Value, dim: Any) -> list[int]:
-    """The dimensions that a reduction names; none means all."""
+    """The dimensions that a reduction names; none means all, of which a number has none."""
+    if not value.rank:
+        return []
     given = () if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
     return [wrapped(each, value.rank) for each in given]
 
@@ -87,6 +89,15 @@ def _norm(b: Builder, value: Value, order: float, dim: Any, keepdim: bool, dtype
     if order == 0:
         return b.reduce("ReduceSum", b.cast(value != 0, value.dtype), dims, keepdim)
     return b.reduce("ReduceSum", size**order, dims, keepdim) ** (1 / order)
+
+
+@translation("pdist_pairs")
+def _pairs(b: Builder, value: Value, p: float) -> Value:
+    firsts, seconds = np.triu_indices(b.fixed(value, [0])[0], 1)
+    rows = [b.add("Gather", value, b.constant(places, INT64), axis=0) for places in (firsts, seconds)]
+    apart = rows[0] - rows[1]
+    apart.shape = (len(firsts), value.shape[1])
+    return _norm(b, apart, p, 1, False, None)
 
 
 def moments(b: Builder, value: Value, dims: list[int], keepdim: bool, correction: Any = 0) -> tuple[Value, Value]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ..builder import INT64, Builder, Value
 from .registry import translation
 
@@ -33,9 +35,12 @@ def _transposed(
     }
     if len(more) > 1:
         raise b.unsupported("what is added to the output's size depends on sizes that vary: leave output_size out")
+    (added,) = more
+    if any(end >= step for end, step in zip(added, stride)):
+        raise b.unsupported("ONNX Runtime takes no output_padding that is not smaller than the stride")
     return b.add(
         "ConvTranspose", value, weight, bias, kernel_shape=list(kernel), strides=list(stride), pads=[*padding, *padding],
-        dilations=list(dilation), group=groups, output_padding=list(more.pop()),
+        dilations=list(dilation), group=groups, output_padding=list(added),
     )  # fmt: skip
 
 
@@ -121,7 +126,29 @@ def _adaptive_avg(b: Builder, value: Value, out: Any) -> Value:
 
 @translation("adaptive_max_pool")
 def _adaptive_max(b: Builder, value: Value, out: Any) -> Any:
-    return _adaptive(b, "ReduceMax", value, out), None
+    wanted = any(user.args[1] == 1 for user in b.step.users)
+    return _adaptive(b, "ReduceMax", value, out), _adaptive_places(b, value, out) if wanted else None
+
+
+def _adaptive_places(b: Builder, value: Value, out: Any) -> Value:
+    """Where among the places of the last dimensions the first maximum of each window is."""
+    first = value.rank - len(out)
+    lead, lengths = [b.dim(value, dim) for dim in range(first)], b.fixed(value, range(first, value.rank))
+    table = np.zeros(len(out) * (1, 1), np.int64)  # the places of each window: windows first, then what is in one
+    for dim, (length, count) in enumerate(zip(lengths, out)):
+        begins = np.arange(count) * length // count
+        widths = -(-(np.arange(count) + 1) * length // count) - begins
+        along = begins[:, None] + np.minimum(
+            np.arange(widths.max()), widths[:, None] - 1
+        )  # short ones repeat their last
+        shape = [1] * table.ndim
+        shape[dim], shape[len(out) + dim] = along.shape
+        table = table + along.reshape(shape) * math.prod(lengths[dim + 1 :])
+    table = table.reshape(math.prod(out), -1)
+    windows = b.add("Gather", b.reshape(value, [*lead, -1]), b.constant(table, INT64), axis=first)
+    chosen = b.add("ArgMax", windows, dtype=INT64, axis=first + 1, keepdims=0)
+    cells = chosen + b.constant(np.arange(len(table)) * table.shape[1], INT64)
+    return b.reshape(b.add("Gather", b.constant(table.reshape(-1), INT64), cells), [*lead, *out])
 
 
 _MODES = {"bilinear": "linear", "trilinear": "linear", "linear": "linear", "bicubic": "cubic"}

@@ -141,7 +141,7 @@ def mesh(tag, vertices, colors, faces, config_dict, display_name=None, descripti
     values = []
     for given, kind in parts:
         tensor = creation.as_tensor(given)
-        shape = tuple(tensor.shape)
+        shape = tensor.shape
         metadata = mesh_metadata.create_summary_metadata(
             tag, display_name, kind, components, shape, description, json_config=config
         )
