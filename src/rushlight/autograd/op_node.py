@@ -27,7 +27,7 @@ from .saved import SavedTensor
 INPUT, LIST, VALUE, RESULT, CONSTANT, SHAPE, LAYOUT = range(7)
 _PLAIN_KINDS = (VALUE, SHAPE, LAYOUT)
 # Operations that make a tensor of a number: their nodes show its edge, to nowhere, and backward frees it.
-WRAPS_NUMBERS = frozenset(("add", "sub", "mul", "div"))
+WRAPS_NUMBERS = frozenset(("add", "sub", "mul", "div", "where_select"))
 NUMBER = object()  # in place of the shape and dtype of an argument: it is no tensor
 _SPECIAL_SLOTS = {"grad": -1, "grads": -2, "needs": -3}
 _ABSENT = (
@@ -88,8 +88,8 @@ class Plan:
         # The nodes of most operations do not show what never has a gradient, nor numbers in place of tensors.
         self.has_lists = schema.has_lists
         self.shown = tuple(
-            op.gradients is not None or schema.arguments[position].name in op.derivatives
-            for position in schema.tensor_positions
+            name not in op.unshown if op.gradients is not None else name in op.derivatives
+            for name in [schema.arguments[position].name for position in schema.tensor_positions]
         )
         self.shows_numbers = op.name in WRAPS_NUMBERS
         self.keeps_first = (INPUT, 0) in self.saves  # a write in place has to keep a copy of what it overwrites
@@ -240,14 +240,14 @@ class OpNode(Node):
                 shape, dtype = self.inputs[place]
                 array = gradient._array
                 if array.shape != shape or array.dtype is not dtype:
-                    found[place] = _fit(gradient, self.inputs[place])
+                    found[place] = self._fit(gradient, self.inputs[place], place)
             return found
         needs = plan.needs if plan.has_lists else wanted(self, plan.needs)
         values += (needs, grads, grad)
         if plan.joint is not None:
             return self._fitted(plan.op.gradients(*plan.joint(values)))
         found = []
-        for step, given, needed in zip(plan.steps, self.inputs, needs):
+        for place, (step, given, needed) in enumerate(zip(plan.steps, self.inputs, needs)):
             gradient = None
             if step is not None and needed:
                 rule, pick = step
@@ -255,7 +255,7 @@ class OpNode(Node):
                 if gradient is not None and not plan.has_lists:
                     array = gradient._array
                     if array.shape != given[0] or array.dtype is not given[1]:
-                        gradient = _fit(gradient, given)
+                        gradient = self._fit(gradient, given, place)
             found.append(gradient)
         return self._fitted(found) if plan.has_lists else found
 
@@ -268,14 +268,38 @@ class OpNode(Node):
     def _fitted(self, found):
         """Gradients with the shape and dtype of the inputs they belong to, one for each edge."""
         fitted = []
-        edges = iter(self.next_edges)
+        edges = self.next_edges
         for gradient, given in zip(found, self.inputs):
-            if given.__class__ is list:
-                gradient = gradient or (None,) * len(given)
-                fitted.extend(_fit(g, meta) if next(edges) is not None else None for g, meta in zip(gradient, given))
-            else:
-                fitted.append(None if next(edges) is None else _fit(gradient, given))
+            several = given.__class__ is list
+            for each, meta in zip(gradient or (None,) * len(given), given) if several else ((gradient, given),):
+                place = len(fitted)
+                fitted.append(None if edges[place] is None else self._fit(each, meta, place))
         return fitted
+
+    def _fit(self, gradient, meta, place):
+        """``gradient`` with the shape and dtype of input ``place``."""
+        if gradient is None:
+            return None
+        shape, dtype = meta
+        array = gradient._array
+        if array.shape != shape:
+            try:
+                gradient = functions.unexpanded(gradient, shape)
+            except RuntimeError:
+                raise self._refusal(gradient, shape, place) from None
+        if array.dtype is not dtype and array.dtype != dtype:
+            gradient = fit_dtype(gradient, dtype)
+        return gradient
+
+    def _refusal(self, gradient, shape, place):
+        place = [*self.shown_places()].index(place)
+        return RuntimeError(
+            hinted(
+                f"Function {self.name()} returned an invalid gradient at index {place} - got {list(gradient.shape)} but expected "
+                f"shape compatible with {list(shape)}",
+                f"its derivative is known only where all elements of input {place} are used",
+            )
+        )
 
     @classmethod
     def show(cls, name):
@@ -301,18 +325,6 @@ class OpNode(Node):
 
 
 OpNode.show("self_sym_sizes")
-
-
-def _fit(gradient, meta):
-    if gradient is None:
-        return None
-    shape, dtype = meta
-    array = gradient._array
-    if array.shape != shape:
-        gradient = functions.unexpanded(gradient, shape)
-    if array.dtype is not dtype and array.dtype != dtype:
-        gradient = fit_dtype(gradient, dtype)
-    return gradient
 
 
 def fit_dtype(gradient, dtype):
