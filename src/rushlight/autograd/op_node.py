@@ -18,6 +18,7 @@ from .node import (
     VersionCounter,
     describe_producer,
     edge_of,
+    leads_nowhere,
     modified_in_place,
     next_sequence,
     node_class,
@@ -353,7 +354,7 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     The caller has checked that recording is on, and gives the ``results`` their edges. ``written`` is 1 where the result
     is the first argument, written in place, and its version is not counted up yet.
     """
-    edges, inputs, needs, number, bit = [], [], 0, 0, 1
+    edges, inputs, needs, number, bit, nowhere = [], [], 0, 0, 1, 0
     for position in schema.tensor_positions:
         value, meta = values[position], None
         edge = getattr(value, "_edge", NUMBER)
@@ -363,6 +364,8 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
         elif edge is not None:
             if edge.__class__ is not tuple:
                 edge = edge.resolve(value)
+                if edge is not None and leads_nowhere(edge):
+                    nowhere |= bit
             if edge is not None:
                 needs |= bit
                 array = value._array
@@ -379,6 +382,8 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
         bit += bit
     if not needs:
         return None
+    if nowhere and _differentiable_inputs(op, schema, values) > 1:
+        needs &= ~nowhere  # what the gradient of one of several inputs alone reads is not kept if it ends nowhere
     number |= needs
     plan = op.plans.get(number) or plan_of(op, schema, number, values)
     if plan is None:
@@ -407,6 +412,15 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     else:
         node.saved, node.constants = None, entries
     return node
+
+
+def _differentiable_inputs(op, schema, values):
+    """How many inputs with a derivative a call has."""
+    given = [(schema.arguments[place].name, values[place]) for place in schema.tensor_positions]
+    numbers = op.name in WRAPS_NUMBERS
+    return sum(
+        name in op.derivatives and value is not None and (numbers or hasattr(value, "_edge")) for name, value in given
+    )
 
 
 def plan_of(op, schema, number, values):
