@@ -35,7 +35,7 @@ def story(library, call, tracked):
                 result.sum().backward()
             except RuntimeError as error:
                 told.append(str(error).splitlines()[0])
-        told += [x.grad, other.grad if other.grad is None else other.grad.tolist()]
+        told += [x.grad, None if other.grad is None else [round(number, 5) for number in other.grad.tolist()]]
     return told
 
 

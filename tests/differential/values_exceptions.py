@@ -11,6 +11,10 @@ def _not_finite(call):
     return any(not np.isfinite(array.numbers).all() for array in call.arrays if array.is_floating)
 
 
+def _infinite(call):
+    return any(np.isposinf(array.numbers).any() for array in call.arrays)
+
+
 def _nan(call):
     return any(np.isnan(array.numbers).any() for array in call.arrays if array.is_floating)
 
@@ -58,12 +62,26 @@ def _at_poles(call):
     )
 
 
-def _below_zero(call):
+def _left_of_one(call):
     return any((array.numbers < 1).any() for array in call.arrays if array.dtype[:7] != "complex")
 
 
-def _float64_or_extreme(call):
-    return call.dtype == "float64" or _extreme_or_tiny(call) or _at_poles(call)
+def _half_or_double(call):
+    return _half(call) or call.dtype == "float64"
+
+
+def _double(call):
+    return call.dtype == "float64"
+
+
+def _huge(call):
+    """Whether the first operand holds a number whose square is about infinite, or an integer without room in its floats."""
+    return bool((np.abs(call.arrays[0].numbers) > 1e15).any())
+
+
+def _points_nowhere(call):
+    """Whether a grid of points holds NaN or an infinity."""
+    return not np.isfinite(call.arrays[1].numbers).all()
 
 
 class Known(NamedTuple):
@@ -111,20 +129,29 @@ KNOWN = (
         "ours are exact to 1e-15, PyTorch's to 1e-6 in float64, and finite or infinite where its series are NaN",
     ),
     _known(
-        r"(special\.)?polygamma", "result+gradient+second gradient", "infinities", _at_poles,
-        "at poles PyTorch divides by the sine of a rounded pi",
+        r"(special\.)?polygamma|mvlgamma|digamma|lgamma", None, "infinities", _at_poles,
+        "PyTorch's trigamma (polygamma, slopes of digamma) is finite at its poles: it divides by the sine of a rounded pi",
     ),
     _known(
-        r"(special\.)?polygamma|mvlgamma|special\.multigammaln|digamma|lgamma", None, "values+infinities", _below_zero,
-        "PyTorch loses digits near poles, and rounds half precision's parts",
+        r"(special\.)?polygamma|mvlgamma|digamma|lgamma", None, "values", _left_of_one,
+        "PyTorch's trigamma is wrong near its poles for the same reason",
     ),
     _known(
-        r"igammac?$", None, "values+NaN", _float64_or_extreme,
-        "PyTorch loses nine digits near 20, and all of the smallest and largest numbers",
+        r"(special\.)?polygamma|mvlgamma", "result", "values", _half_or_double,
+        "PyTorch's trigamma breaks its series off after 1e-13; it rounds the factors of half precision",
     ),
-    _known(r"special\.zeta", None, "values+NaN+infinities", None, "huge exponents, and few digits in PyTorch's float32"),
-    _known(r"special\.ndtr", None, "values", None, "tails, where PyTorch's float32 loses digits"),
+    _known(r"igammac?$", None, "values", _double, "PyTorch loses nine digits near 20"),
+    _known(
+        r"igammac?$|special\.zeta|(special\.)?polygamma", None, "NaN", _huge, "PyTorch's are NaN for the largest numbers, ours the limit"
+    ),
+    _known(r"special\.ndtr", None, "values", None, "tails of 1 + erf(x), of which one rounding of erf is a large share, in both"),
+    _known(
+        r"nn\.functional\.gelu$", None, "NaN", _infinite, "PyTorch's vector loop makes NaN of infinity, its loop over the last elements does not"
+    ),
     _known(r"hypot$", None, "values+infinities", _extreme_or_tiny, "squares and quotients of the largest and of denormal numbers"),
+    _known(r"hypot$", "gradient", "NaN", _half, "PyTorch multiplies by the operand before it divides: that overflows"),
+    _known(r"copysign$", "second gradient", "values", _half, "PyTorch differentiates a rounded quotient that is 1 or -1"),
+    _known(r"special\.ndtr$", "second gradient", "NaN", _extreme, "PyTorch multiplies the density, 0, by an infinite slope"),
     _known(r"nn\.functional\.soft_margin_loss", None, "NaN+infinities", None, "ours does not overflow"),
     _known(
         r"var_mean|std_mean|native_group_norm|native_layer_norm|native_batch_norm", None, None, _extreme,
@@ -154,8 +181,8 @@ KNOWN = (
         "complex zeros and infinities: PyTorch's vector loops differ from its loop over single elements",
     ),
     _known(
-        r"(nn\.functional\.)?grid_sampler?(_[23]d)?$", None, "NaN+infinities+values", _not_finite,
-        "PyTorch's volumes skip what NaN points at, its gradients of images write outside",
+        r"(nn\.functional\.)?grid_sampler?(_[23]d)?$", None, "NaN+infinities+values", _points_nowhere,
+        "PyTorch's images take NaN for the first pixel, its volumes for the last or for none; its gradients of images write outside",
     ),
     _known(
         r"nn\.functional\.conv(?!_transpose)|nn\.functional\.conv_transpose", None, "NaN", _not_finite,

@@ -78,6 +78,19 @@ def stories(folder, count, program, library):
     return [json.loads((place / f"{rank}.json").read_text()) for rank in range(count)]
 
 
+def differences(folder, count, program, tolerance=lambda name: 2e-5):
+    """(how many cases a program has, those in which a process with Rushlight tells something else than with PyTorch: rank, name, both)."""
+    ours, theirs = (stories(folder, count, program, library) for library in ("rushlight", "torch"))
+    assert list(ours[0]) == list(theirs[0])
+    different = [
+        (rank, name, str(mine[name])[:500], str(wanted)[:500])
+        for rank, (mine, its) in enumerate(zip(ours, theirs))
+        for name, wanted in its.items()
+        if not alike(mine[name], wanted, tolerance(name))
+    ]
+    return len(ours[0]), different
+
+
 def alike(mine, wanted, tolerance):
     """Whether two stories tell the same, numbers to a tolerance."""
     if isinstance(wanted, dict):

@@ -1,7 +1,7 @@
 """DTensors and tensor parallelism in several processes: every case of `programs/tensors.py`, as PyTorch over gloo gives it."""
 
 import pytest
-from jobs import alike, stories
+from jobs import differences
 
 pytest.importorskip("torch")
 
@@ -11,11 +11,5 @@ UNEVEN = "Cannot unflatten unevenly sharded tensor"  # here such a tensor is gat
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4])
 def test_as_gloo(tmp_path, count):
-    ours, theirs = (stories(tmp_path, count, "tensors.py", library) for library in ("rushlight", "torch"))
-    different = [
-        (rank, name, str(mine[name])[:500], str(wanted)[:500])
-        for rank, (mine, its) in enumerate(zip(ours, theirs))
-        for name, wanted in its.items()
-        if not alike(mine[name], wanted, 2e-5) and UNEVEN not in str(wanted)
-    ]
-    assert len(ours[0]) > 150 and not different
+    cases, different = differences(tmp_path, count, "tensors.py")
+    assert cases > 150 and not [each for each in different if UNEVEN not in each[3]]

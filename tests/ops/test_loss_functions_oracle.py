@@ -94,7 +94,7 @@ def test_node_names(code):
     "F.cross_entropy(x, c + 9)", "F.cross_entropy(x, c[:3])", "F.cross_entropy(x, bits)", "F.cross_entropy(x, c, label_smoothing=2.)",
     "F.cross_entropy(x, q, w[:2])", "F.cross_entropy(x, q, ignore_index=1)", "F.binary_cross_entropy(p, q[:2])",
     "F.binary_cross_entropy(p * 3, q)", "F.binary_cross_entropy(p, bits)", "F.binary_cross_entropy_with_logits(x, q[:2])",
-    "F.gaussian_nll_loss(x, y, -q)", "F.gaussian_nll_loss(x, y, w[:2])", "F.margin_ranking_loss(x, y[0], s)",
+    "F.smooth_l1_loss(x, y[:, :2], beta=-1.0)", "F.gaussian_nll_loss(x, y, -q)", "F.gaussian_nll_loss(x, y, w[:2])", "F.margin_ranking_loss(x, y[0], s)",
     "F.cosine_embedding_loss(x, y, s[0, 0])", "F.multi_margin_loss(x, c, p=3)", "F.multi_margin_loss(x, c + 3)",
     "F.multi_margin_loss(x, c[:2])", "F.multi_margin_loss(x, c, weight=w[:2])", "F.multilabel_margin_loss(x, labels[:2])",
     "F.multilabel_margin_loss(x, labels + 3)", "F.soft_margin_loss(x, s[:, :3])", "F.triplet_margin_loss(x, y, p, margin=-1)",
@@ -105,3 +105,25 @@ def test_node_names(code):
 def test_errors(code):
     arrays = {name: array.astype(np.float32) if array.dtype.kind == "f" else array for name, array in ARRAYS.items()}
     assert error_of(rl, code, arrays) == error_of(torch, code, arrays) is not None
+
+
+@pytest.mark.parametrize("code", [
+    "F.binary_cross_entropy(m.tensor([[0.0, 1, 0.5]]), q, reduction={})", "F.binary_cross_entropy(m.tensor([[1, 0.3, 1e-30]]), q, reduction={})",
+    "F.multi_margin_loss(x, c[:4], reduction={})", "F.multi_margin_loss(x, c[:4], p=2, reduction={})",
+    "F.multilabel_margin_loss(x, labels, reduction={})",
+])  # fmt: skip
+@pytest.mark.parametrize("reduction", ["'none'", "'sum'", "'mean'"])
+def test_gradients_at_infinities_and_nan(code, reduction):
+    """Of binary_cross_entropy's target where the probability is 0 or 1, and of rows with NaN."""
+    found = []
+    for m in (rl, torch):
+        x = m.tensor([[1.0, 2, np.inf], [np.inf, 1, -2], [np.nan, 1, 2], [1, np.nan, -np.inf]], requires_grad=True)
+        q = m.tensor([[0.0, 1, 0.3]], requires_grad=True)
+        names = {"m": m, "F": m.nn.functional, "x": x, "q": q, "c": m.tensor([0, 1, 1, 0])}
+        names["labels"] = m.tensor([[0, -1, -1], [1, 0, -1], [2, 1, 0], [0, 2, -1]])
+        loss = eval(code.format(reduction), names)
+        loss.backward(m.full_like(loss, 1.5))
+        found.append((loss.detach().numpy(), (x if q.grad is None else q).grad.numpy()))
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+        np.testing.assert_array_equal(np.signbit(ours), np.signbit(theirs))

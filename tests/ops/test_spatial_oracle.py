@@ -12,7 +12,7 @@ draw = np.random.default_rng(7)
 ARRAYS = {
     "x1": draw.standard_normal((2, 3, 6)), "x2": draw.standard_normal((2, 3, 5, 6)), "x3": draw.standard_normal((1, 2, 4, 3, 5)),
     "g2": draw.uniform(-1.3, 1.3, (2, 4, 3, 2)), "g3": draw.uniform(-1.2, 1.2, (1, 2, 3, 2, 3)), "theta": draw.standard_normal((2, 2, 3)),
-    "theta3": draw.standard_normal((1, 3, 4)),
+    "theta3": draw.standard_normal((1, 3, 4)), "whole": draw.integers(-1, 2, (2, 4, 3, 2)).astype(float),
 }  # fmt: skip
 PADS = [
     "F.pad(x2, (1, 2))", "F.pad(x2, (1, 2, 0, 3), value=1.5)", "F.pad(x2, (-1, 2, 3, -2))", "F.pad(x2, (0, 0, 0, 0, 1, 1))", "F.pad(x1, (2, 3), 'reflect')",
@@ -36,6 +36,7 @@ GRIDS = [f"F.grid_sample(x2, g2, '{mode}', '{padding}', {align})" for mode in ("
     *(f"F.grid_sample({arguments}, '{mode}', align_corners=False)" for mode in ("bilinear", "nearest", "bicubic")
       for arguments in ("x2[:0], g2[:0]", "x2[:, :0], g2", "x2, g2[:, :0]")
       if (mode, arguments) != ("bicubic", "x2, g2[:, :0]")),  # PyTorch's second derivative fails there
+    *(f"F.grid_sample(x2, whole, 'bicubic', '{padding}', True)" for padding in ("zeros", "border", "reflection")),
     "F.affine_grid(theta, (2, 3, 4, 5), False)",
     "F.affine_grid(theta, (2, 3, 4, 5), True)", "F.affine_grid(theta3, (1, 2, 3, 4, 5), False)",
 ]  # fmt: skip

@@ -437,7 +437,6 @@ compressed(torch.tensor(0), torch.tensor(1), torch.tensor(1.0), layout=torch.spa
 compressed(starts[:, :0], places, numbers, (2, 0, 3), layout=torch.sparse_csr, check_invariants=True)
 compressed(torch.tensor([[0, 1, 2], [1, 1, 2]]), places, numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
 compressed(torch.tensor([[0, 1, 2], [0, 1, 1]]), places, numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
-compressed(torch.tensor([[0, 1, 2], [0, 3, 2]]), places, numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
 compressed(starts, torch.tensor([[1, 0], [0, 7]]), numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
 compressed(starts, torch.tensor([[1, 0], [1, 1]]), numbers, (2, 2, 3), layout=torch.sparse_csr, check_invariants=True)
 compressed(torch.tensor([[0, 0, 2], [0, 2, 2]]), torch.tensor([[0, 1], [0, 1]]), numbers, layout=torch.sparse_csr, check_invariants=True)

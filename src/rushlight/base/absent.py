@@ -43,7 +43,8 @@ class AbsentNames:
     def __init__(self, package: str, names: dict[str, str], hint: str, there: dict[str, Any] | None = None):
         self.package, self.names, self.hint = package, names, hint
         self.made: dict[str, Any] = dict(there or {})
-        self.public = "torch." + package.rpartition("inside.")[2].removeprefix("rushlight.")
+        below = package.rpartition("inside.")[2].removeprefix("rushlight.")
+        self.public = f"torch{below}" if below.startswith("vision.") else f"torch.{below}"
 
     def of(self, below: str) -> Any:
         """``__getattr__`` of a module; ``below`` is its name below the package, "" for the package itself."""

@@ -12,6 +12,7 @@ from . import stored
 from .dtypes import STORED
 from .errors import hinted
 from .limits import LARGEST_WORD, no_memory, not_resizable, too_many_elements, too_much_memory
+from .notes import warn_once
 from .shapes import contiguous_strides
 
 _new_array = np.ndarray.__new__
@@ -19,6 +20,7 @@ _HEADER = object.__basicsize__  # bytes of a Python object before its own fields
 _word_at = ctypes.c_size_t.from_address
 ndarray = np.ndarray
 _FLOAT16, _FLOAT64 = np.dtype(np.float16), np.dtype(np.float64)
+_COMPLEX64, _COMPLEX128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
 
 def owner_of(array):
@@ -68,10 +70,16 @@ class _Memory:
 
 def narrowed(array, goal):
     """What an array is converted from on its way to the NumPy dtype ``goal``: float64 numbers become float16 by way of float32,
-    rounded twice, as PyTorch rounds them; float8 and complex32 have conversions of their own (`base.stored`)."""
+    rounded twice, as PyTorch rounds them; float8 and complex32 have conversions of their own (`base.stored`). Of complex numbers
+    that become real the imaginary parts are left behind, with PyTorch's warning."""
     if STORED:
         array = stored.narrowed(array, goal) if goal in STORED else stored.widened(array)
-    if goal is not _FLOAT16 or array.dtype is not _FLOAT64:
+    kind = array.dtype
+    if (kind is _COMPLEX64 or kind is _COMPLEX128) and goal.kind not in "cb":
+        if array.size:
+            warn_once("Casting complex values to real discards the imaginary part")
+        array, kind = array.real, kind is _COMPLEX128 and _FLOAT64
+    if goal is not _FLOAT16 or kind is not _FLOAT64:
         return array
     with np.errstate(over="ignore"):
         return array.astype(np.float32)

@@ -209,6 +209,9 @@ def is_differentiable(array_dtype):
     return array_dtype in FLOATS or array_dtype in COMPLEXES or array_dtype in _BEYOND
 
 
+# The Python types that may stand for a type.
+PYTHON = {float: float64, int: int64, bool: bool_, complex: complex128}
+
 _default = float32
 
 
@@ -283,11 +286,12 @@ def promote_types(type1, type2):
     try:
         return _PROMOTED[type1, type2]
     except (KeyError, TypeError):
-        for place, value in enumerate((type1, type2), 1):
+        types = [PYTHON.get(value, value) if isinstance(value, type) else value for value in (type1, type2)]
+        for place, value in enumerate(types, 1):
             if not isinstance(value, DType):
                 words = f"promote_types(): argument 'type{place}' (position {place}) must be torch.dtype, not {kind_name(value)}"
                 raise TypeError(hinted(words, "dtypes are torch.float32, torch.int64, ...")) from None
-        result = _PROMOTED[type1, type2] = _promote(type1, type2)
+        result = _PROMOTED[type1, type2] = _promote(*types)
         return result
 
 
@@ -368,6 +372,7 @@ def can_cast(from_, to):
 
 
 def _checked(function, value):
+    value = PYTHON.get(value, value) if isinstance(value, type) else value
     if not isinstance(value, DType):
         words = f"{function}(): argument 'type' (position 1) must be torch.dtype, not {kind_name(value)}"
         raise TypeError(hinted(words, "dtypes are torch.float32, torch.int64, ..."))
@@ -418,7 +423,10 @@ class iinfo:
     """
 
     def __init__(self, type):
-        if _checked("iinfo", type).category not in (UNSIGNED, SIGNED):
+        type = _checked("iinfo", type)
+        if type is bool_:
+            raise TypeError(hinted("torch.bool is not supported by torch.iinfo", "its values are False and True"))
+        if type.category not in (UNSIGNED, SIGNED):
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
         info = np.iinfo(type.numpy)
         self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), type.name

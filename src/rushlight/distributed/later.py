@@ -38,6 +38,7 @@ _NAMES = {
     "pipelining": "ScheduleDualPipeV ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble",
     "rpc": _RPC,
     "rpc.api": f"{_RPC} _all_gather _require_initialized",
+    "tensor.debug": "CommDebugMode visualize_sharding",
     "tensor.experimental": "context_parallel local_map register_sharding",
     "utils": "_sync_module_states",
 }

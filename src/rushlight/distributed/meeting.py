@@ -94,7 +94,7 @@ def join(method, rank, world_size, seconds):
         _start_placeholders(folder, world_size)
     wanted, end = folder / f"rank{rank}.json", time.monotonic() + seconds
     taken = folder / f"rank{rank}.taken"
-    while not _take(wanted, taken):
+    while (told := _take(wanted, taken)) is None:
         if time.monotonic() > end:
             raise RuntimeError(
                 hinted(
@@ -103,17 +103,18 @@ def join(method, rank, world_size, seconds):
                 )
             )
         time.sleep(0.02)
-    told = json.loads(taken.read_text())
     taken.write_text(str(os.getpid()))
     os.environ.update(told)
 
 
 def _take(wanted, taken):
+    """The environment that a placeholder has written down; None where there is none yet, or only that of a job that was cut off."""
     try:
         os.rename(wanted, taken)
     except FileNotFoundError:
-        return False
-    return True
+        return None
+    told = json.loads(taken.read_text())
+    return told if placeholder.alive(int(told.pop(placeholder.PLACEHOLDER))) else None
 
 
 def folder_of(method):
@@ -141,7 +142,7 @@ def mpiexec():
 
 def _start_placeholders(folder, world_size):
     for old in folder.iterdir():
-        old.unlink()
+        old.unlink(missing_ok=True)  # a placeholder that is just ending takes its own away
     command = [mpiexec(), "-n", str(world_size), "-pmi-port", sys.executable, "-S", placeholder.__file__, str(folder)]
     with open(folder / "mpiexec.log", "wb") as log:
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 
+PLACEHOLDER = "RUSHLIGHT_PLACEHOLDER"  # whose process has written down an environment
 _WAITED = 60.0  # seconds for the process of this rank to come
 
 
@@ -12,6 +13,7 @@ def main(folder):
     """Write down the environment that MPI needs, and stay until the process that took it has ended."""
     rank = os.environ["PMI_ID"]
     told = {name: value for name, value in os.environ.items() if name.startswith(("PMI", "MPI_LOCAL"))}
+    told[PLACEHOLDER] = str(os.getpid())
     path, taken = os.path.join(folder, f"rank{rank}.json"), os.path.join(folder, f"rank{rank}.taken")
     with open(path + ".new", "w", encoding="utf-8") as file:
         json.dump(told, file)
@@ -25,7 +27,8 @@ def main(folder):
         return 1
     while alive(process):
         time.sleep(0.1)
-    os.unlink(taken)
+    if taker(taken) == process:  # else a later job has this place
+        os.unlink(taken)
     return 0
 
 

@@ -54,8 +54,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             parameter._is_param = True
         return parameter.requires_grad_(requires_grad)
 
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        pass
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: `__new__` has made it; a subclass may take what arguments it likes there."""
 
     def __deepcopy__(self, memo: Any) -> Self:
         if id(self) not in memo:

@@ -14,6 +14,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.arrays import strided_view
 from ..base.errors import hinted
+from ..base.notes import warn_once
 from .conv_checks import (
     check_filled,
     check_fit,
@@ -345,6 +346,9 @@ def _named_padding(padding, kernel, stride, dilation):
     total = [d * (k - 1) for d, k in zip(dilation, kernel)]
     if all(t % 2 == 0 or t < 0 for t in total):
         return (), tuple(int(t / 2) for t in total)
+    warn_once(
+        "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be created"
+    )
     extra = tuple(side for t in reversed(total) for side in (0, t % 2 if t > 0 else 0))
     return extra, tuple(int(t / 2) for t in total)
 

@@ -189,15 +189,11 @@ def _check_fits(source, target):
         )
 
 
-# The dtypes that hold Python's numbers as they are.
-_EXACT = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
-
-
 @composite(names=("Tensor",))
 def copy_(input, src, non_blocking=False):
     """Write the elements of ``src``, broadcast and converted, into this tensor."""
     if isinstance(src, (bool, int, float, complex)):
-        src = functions.full((), src, dtype=_EXACT[type(src)])
+        src = functions.full((), src, dtype=dtypes.PYTHON[type(src)])
     if not hasattr(src, "_edge"):
         raise TypeError(
             hinted(
@@ -230,7 +226,7 @@ class fill_tensor:
 
     def forward(self, value):
         refuse_overlap(self)
-        np.copyto(self, value, casting="unsafe")
+        np.copyto(self, narrowed(value, self.dtype), casting="unsafe")
 
     def d_self(grad):
         return functions.zeros_like(grad)

@@ -47,19 +47,18 @@ def _no_dropout(dtype):
     )
 
 
-def _check_probability(p):
+def _check_probability(p, kind=ValueError):
+    """PyTorch's refusal: as its Python says it, or (RuntimeError) as its own operations do."""
     if not 0 <= p <= 1:
-        raise ValueError(
-            hinted(
-                f"dropout probability has to be between 0 and 1, but got {p}", "p is the share of elements set to zero"
-            )
-        )
+        shown = f"{p:g}" if kind is RuntimeError else p
+        text = f"dropout probability has to be between 0 and 1, but got {shown}"
+        raise kind(hinted(text, "p is the share of elements set to zero"))
 
 
 @composite(names=("torch",))
 def dropout(input, p, train):
     """Elements set to zero with probability ``p`` in training, the rest scaled by ``1 / (1 - p)`` (Hinton et al., 2012)."""
-    _check_probability(p)
+    _check_probability(p, RuntimeError)
     if not train or p == 0 or input.numel() == 0:
         return input
     if p == 1:
@@ -87,26 +86,27 @@ def _with_noise(input, p, shape, alpha):
 @composite(names=("torch",))
 def feature_dropout(input, p, train):
     """Whole channels set to zero with probability ``p``."""
-    _check_probability(p)
+    _check_probability(p, RuntimeError)
     return input if not train or p == 0 or input.numel() == 0 else _with_noise(input, p, _feature_shape(input), False)
 
 
 @composite(names=("torch",))
 def alpha_dropout(input, p, train):
     """Dropout to the saturation value of SELU, keeping mean and variance (Klambauer et al., 2017)."""
-    _check_probability(p)
+    _check_probability(p, RuntimeError)
     return input if not train or p == 0 or input.numel() == 0 else _with_noise(input, p, tuple(input.shape), True)
 
 
 @composite(names=("torch",))
 def feature_alpha_dropout(input, p, train):
     """`alpha_dropout` of whole channels."""
-    _check_probability(p)
+    _check_probability(p, RuntimeError)
     return input if not train or p == 0 or input.numel() == 0 else _with_noise(input, p, _feature_shape(input), True)
 
 
 def _functional(name, function, doc):
     def call(input, p=0.5, training=True, inplace=False):
+        _check_probability(p)
         found = getattr(functions, function)(input, p, training)
         return input.copy_(found) if inplace and found is not input else found
 
@@ -178,6 +178,7 @@ def functional_dropout3d(input, p=0.5, training=True, inplace=False):
 
 def _functional_alpha(name):
     def call(input, p=0.5, training=False, inplace=False):
+        _check_probability(p)
         found = getattr(functions, name)(input, p, training)
         return input.copy_(found) if inplace and found is not input else found
 

@@ -270,7 +270,8 @@ def _cubic_tap(m, below, beyond, offset, length, padding_mode, align_corners, sc
     place = below + offset
     if padding_mode != "zeros":
         place, _ = _held(m, place, length, padding_mode, align_corners)
-    x, a = abs(beyond - offset), _number(m, beyond, a)
+    # How far the place is; abs() would have no slope at a whole coordinate.
+    x, a = beyond - offset if offset < 1 else offset - beyond, _number(m, beyond, a)
     if offset in (0, 1):
         weight, rise = ((a + 2) * x - (a + 3)) * x * x + 1, (3 * (a + 2) * x - 2 * (a + 3)) * x
     else:

@@ -255,9 +255,9 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     """Squared differences below ``beta``, absolute ones above, joined smoothly (Girshick, 2015)."""
     reduction = reduction_of(reduction, size_average, reduce)
     beta = float_argument(beta, "smooth_l1_loss(): argument 'beta' (position 4)")
+    input, target = same_shape(input, target)
     if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    input, target = same_shape(input, target)
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     return functions.smooth_l1_loss_pair(*same_dtype(input, target), reduction, beta)

@@ -88,13 +88,14 @@ class multi_margin_loss_parts:
                     hinted("target out of range", f"there are {classes} classes, numbered 0 to {classes - 1}")
                 )
         each = np.arange(count)
-        gap = np.maximum(margin - rows[each, labels][:, None] + rows, 0).astype(rows.dtype, copy=False)
+        gap = margin - rows[each, labels][:, None] + rows
+        gap = np.where(gap > 0, gap, 0).astype(rows.dtype, copy=False)  # nothing of NaN
         gap[each, labels] = 0
         factor = np.full((count, 1), 1 / classes, rows.dtype)
         if weight is not None:
             factor *= widened(weight)[labels][:, None]
         slope = (gap > 0) * factor if p == 1 else 2 * gap * factor
-        slope[each, labels] = -slope.sum(axis=1)
+        slope[each, labels] = 0 - slope.sum(axis=1)
         loss = ((gap if p == 1 else gap * gap) * factor).sum(axis=1).reshape(self.shape[:-1])
         return reduce_array(np.asarray(loss), reduction, self.dtype, ()), slope.reshape(self.shape).astype(self.dtype)
 

@@ -49,8 +49,7 @@ class binary_cross_entropy_pair:
         return functions.binary_cross_entropy_slope(self, target, each, weight)
 
     def d_target(grad, self, weight, reduction):
-        logits = (1 - self).log().clamp(min=-100) - self.log().clamp(min=-100)
-        found = share(grad, self.numel(), reduction) * logits
+        found = share(grad * -self.logit(), self.numel(), reduction)  # not held, unlike the loss
         return found if weight is None else found * weight
 
 

@@ -279,6 +279,8 @@ def matmul(input, other, *, out=None):
     if n == 2 and m == 1:
         return functions.mv(input, other)
     if n == 1 and m == 2:
+        if _is_untracked_product(input, other):
+            return functions.mv(other.t(), input)
         return functions.mm(input.unsqueeze(0), other).squeeze_(0)
     if m <= 2 and n >= 3:
         return _folded(input, other)
@@ -299,12 +301,20 @@ class unsafe_view:
         return grad.reshape(shape)
 
 
+def _is_untracked_product(input, other):
+    """Whether vectors fit a matrix behind them and no graph shows by which of PyTorch's views they are multiplied."""
+    array, matrix = input._array, other._array
+    fits = (
+        matrix.ndim == 2 and array.shape[-1] == len(matrix) and array.dtype is matrix.dtype and matrix.dtype.kind != "b"
+    )
+    return fits and not (input.requires_grad or other.requires_grad)
+
+
 def _folded(input, other):
     """Many rows times one matrix or vector: one product with the batch folded into the rows."""
-    shape, matrix = input._array.shape, other._array
-    fits = matrix.ndim == 2 and shape[-1] == len(matrix) and input._array.dtype is matrix.dtype
-    if fits and matrix.dtype.kind != "b" and not (input.requires_grad or other.requires_grad):
-        return functions.batched_product(input, other)  # a graph shows PyTorch's views; nothing else does
+    shape = input._array.shape
+    if _is_untracked_product(input, other):
+        return functions.batched_product(input, other)
     rows = input.reshape(math.prod(shape[:-1]), shape[-1])
     if other.ndim == 1:
         return functions.unsafe_view(functions.mv(rows, other), shape[:-1])

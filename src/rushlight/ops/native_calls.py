@@ -28,7 +28,6 @@ _TAKE_NUMBERS = frozenset(
     for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "copy", "to")
     for end in ("", "_")
 )  # fmt: skip
-_PYTHON_DTYPES = (float, int, bool, complex)
 
 
 def is_tensor(value):
@@ -83,7 +82,7 @@ _FITS = {
     "index": _is_index,
     "bool": lambda value: isinstance(value, bool),
     "str": lambda value: isinstance(value, str),
-    "dtype": lambda value: isinstance(value, dtypes.DType) or (isinstance(value, type) and value in _PYTHON_DTYPES),
+    "dtype": lambda value: isinstance(value, dtypes.DType) or (isinstance(value, type) and value in dtypes.PYTHON),
     "layout": lambda value: isinstance(value, layout),
     "memory_format": lambda value: isinstance(value, memory_format),
     "device": lambda value: isinstance(value, (str, device)) or _is_int(value),

@@ -76,6 +76,7 @@ def can_cast(from_, to):
     >>> torch.can_cast(torch.double, torch.float), torch.can_cast(torch.float, torch.int)
     (True, False)
     """
+    from_, to = (dtypes.PYTHON.get(each, each) if isinstance(each, type) else each for each in (from_, to))
     for position, (name, dtype) in enumerate((("from_", from_), ("to", to)), 1):
         if not isinstance(dtype, dtypes.DType):
             kind = type(dtype).__name__

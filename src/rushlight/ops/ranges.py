@@ -2,12 +2,14 @@
 
 import functools
 import math
+import warnings
 
 import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.scalars import is_signed_word, number_array, number_in
+from ..base.user_code import to_user
 from .copy import filler
 from .moving import progression
 from .table import CREATE, composite, functions, is_half, op
@@ -137,6 +139,11 @@ class range_:
     """Deprecated in PyTorch: numbers from ``start`` to ``end``, the end included, as floats."""
 
     def forward(start, end, step, dtype):
+        warnings.warn(
+            "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+            "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+            stacklevel=to_user(),
+        )
         dtype = dtype or dtypes.get_default_dtype()
         computed = _range_kind("range", dtype)
         start, end, step = (number_in(computed, value) for value in (start, end, step))

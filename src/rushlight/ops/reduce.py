@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import narrowed
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim, wrap_dims
 from .recording import is_recorded
@@ -129,8 +130,8 @@ def reduce_sum(array, axes, keepdim, dtype):
     if dtype.kind == "b":
         return np.asarray(np.logical_or.reduce(array != 0, axis=axes, keepdims=keepdim), order="C")
     wide = accumulator(dtype)
-    if array.dtype.kind == "c" and dtype.kind != "c":
-        array = array.real
+    if array.dtype.kind == "c":
+        array = narrowed(array, dtype)
     found = add_up(array.astype(wide) if is_half(array.dtype) else array, axes, keepdim, wide)
     return np.asarray(found, dtype, "C")
 

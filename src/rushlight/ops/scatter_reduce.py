@@ -4,6 +4,7 @@ import numpy as np
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..base.notes import warn_once
 from .gather import scatter_place
 from .index import checked_rows, refuse_positions, rows_of
 from .table import composite, conj, functions, widened
@@ -128,6 +129,7 @@ class index_reduce:
             elif self.dtype.kind == "c":  # slices are compared as tensors
                 _refuse_dtype("maximum_cpu" if reduce == "amax" else "minimum_cpu", self.dtype)
         axis = checked_rows(self, dim, index, source, "index_reduce_", refuse_positions)
+        warn_once("index_reduce() is in beta and the API may change at any time.")
         rows, key = rows_of(self, axis), index.reshape(-1)
         _combine(rows, key, rows_of(source, axis), reduce, include_self)
         if reduce == "mean":

@@ -349,9 +349,7 @@ def _str(value, argument, schema, position):
 
 def _dtype(value, argument, schema, position):
     if not isinstance(value, dtypes.DType):
-        if value is float:
-            return dtypes.float64
-        python = {int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}.get(value)
+        python = dtypes.PYTHON.get(value) if isinstance(value, type) else None
         if python is None:
             _mismatch(value, argument, schema, position, "torch.dtype")
         return python

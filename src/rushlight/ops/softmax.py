@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import narrowed
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from ..base.user_code import to_user
@@ -32,7 +33,8 @@ def _prepared(name, array, dim, dtype):
                 "softmax takes floating-point numbers: x.float()",
             )
         )
-    wide = array.astype(np.float32 if is_half(kind.numpy) else kind.numpy, copy=False)
+    goal = np.dtype(np.float32) if is_half(kind.numpy) else kind.numpy
+    wide = narrowed(array, goal).astype(goal, copy=False)
     return wide, axis if array.ndim else None, kind.numpy
 
 

@@ -34,6 +34,11 @@ def _grown(size, scaled):
     return root * scaled * root
 
 
+def _mirrored(found, x):
+    """An odd function's values from those on the right; PyTorch's have 0 at -0."""
+    return np.where(x < 0, -found, found)
+
+
 @in_float64
 def i0e(x):
     """``exp(-|x|)`` times the modified Bessel function of order 0."""
@@ -50,14 +55,14 @@ def i0(x):
 @in_float64
 def i1e(x):
     """``exp(-|x|)`` times the modified Bessel function of order 1."""
-    return np.copysign(_i1e_right(np.abs(x)), x)
+    return _mirrored(_i1e_right(np.abs(x)), x)
 
 
 @in_float64
 def i1(x):
     """The modified Bessel function of the first kind, order 1."""
     size = np.abs(x)
-    return np.copysign(np.where(size == np.inf, np.inf, _grown(size, _i1e_right(size))), x)
+    return _mirrored(np.where(size == np.inf, np.inf, _grown(size, _i1e_right(size))), x)
 
 
 def _waves(x, order):

@@ -61,7 +61,7 @@ def _lgamma_right(x):
 
 def _lgamma64(x):
     def left(y):
-        found = np.log(math.pi / np.abs(sine_of_pi(y))) - _lgamma_right(1 - y)
+        found = np.where(y > -1e-300, -np.log(-y), np.log(math.pi / np.abs(sine_of_pi(y)))) - _lgamma_right(1 - y)
         return np.where(y == np.floor(y), np.inf, found)
 
     return piecewise(x, ~(x <= 0), _lgamma_right, left)
@@ -98,19 +98,19 @@ def digamma(x):
 
 
 def _zeta_right(s, q):
-    """Hurwitz zeta for s > 1 and q > 0: ten terms, then Euler and Maclaurin's formula."""
-    found = np.zeros_like(q)
-    for k in range(10):
-        found += (q + k) ** -s
+    """Hurwitz zeta for s > 1 and q > 0: Euler and Maclaurin's formula from the tenth term on, then the terms before, the largest last."""
     edge = q + 10
-    tail = edge ** (1 - s) / (s - 1) + 0.5 * edge**-s
+    found = edge ** (1 - s) / (s - 1) + 0.5 * edge**-s
     factor = s * edge ** (-s - 1)
     factorial = 2.0
     for k, bernoulli in enumerate(_BERNOULLI, 1):
-        tail = tail + bernoulli / factorial * factor
+        found = found + bernoulli / factorial * factor
         factor = factor * (s + 2 * k - 1) * (s + 2 * k) / (edge * edge)
         factorial *= (2 * k + 1) * (2 * k + 2)
-    return found + np.where(np.isinf(edge), 0, tail)
+    found = np.where(np.isinf(edge), 0, found)
+    for k in range(9, -1, -1):
+        found += (q + k) ** -s
+    return found
 
 
 def zeta64(s, q):
@@ -124,12 +124,15 @@ def zeta64(s, q):
     left = (q < 0) & (offset > 0)
     if left.any():
         # The terms with a negative base are those of two other zeta functions, mirrored.
-        mirrored = _zeta_right(safe, np.where(left, 1 - offset, 1.0)) - _zeta_right(safe, np.where(left, 1 - q, 1.0))
+        mirrored = _zeta_right(safe, np.where(left, np.ceil(q) - q, 1.0)) - _zeta_right(
+            safe, np.where(left, 1 - q, 1.0)
+        )
         sign = np.where(np.floor(safe / 2) * 2 == safe, 1.0, -1.0)
         found = np.where(left, found + sign * mirrored, found)
         found = np.where(left & (safe != np.floor(safe)), np.nan, found)
     found = np.where(np.isnan(s) | np.isnan(q) | (q == np.inf), np.nan, found)
     found = np.where((q <= 0) & (offset == 0), np.inf, found)  # a pole of every order, NaN too
+    found = np.where(s == np.inf, np.where(q == 1, 1.0, np.where(q < 1, np.inf, np.nan)), found)
     return np.where(s == 1, np.inf, np.where(s < 1, np.nan, found))
 
 
@@ -156,17 +159,23 @@ def polygamma(n, x):
     if n == 1:
         return trigamma(x)
     wide = np.asarray(x).astype(np.float64)
-    factor = (1.0 if n % 2 else -1.0) * math.gamma(n + 1) if n < 170 else math.inf
+    factor = math.gamma(n + 1) if n <= 170 else math.inf
+    factor = factor if n % 2 else -factor
     return (factor * zeta64(np.full_like(wide, n + 1.0), wide)).astype(np.asarray(x).dtype)
 
 
 def _gamma_front(a, x):
-    """``x**a exp(-x) / gamma(a)``."""
-    return np.exp(a * np.log(x) - x - _lgamma64(a))
+    """``x**a exp(-x) / gamma(1 + a)``, for larger a by Stirling's series: exponents of hundreds have no digits to lose, so they
+    are computed with those of a long double, where the machine has one."""
+    wide, inverse = x.astype(np.longdouble), 1 / np.maximum(a, 8)
+    apart = (wide - a) / np.maximum(a, 8)
+    series = inverse * polynomial(_STIRLING[:8], inverse * inverse)
+    large = np.exp(a * (np.log1p(apart) - apart) - series) * np.sqrt(inverse / (2 * math.pi))
+    return np.where(a < 8, np.exp(a * np.log(wide) - wide - _lgamma64(1 + a)), large).astype(np.float64)
 
 
 def _lower_series(a, x):
-    term = total = 1 / a
+    term = total = np.ones_like(a)
     for k in range(1, 2000):
         term = term * (x / (a + k))
         total = total + term
@@ -181,7 +190,7 @@ def _upper_fraction(a, x):
     b = x + 1 - a
     c = np.full_like(x, 1 / tiny)
     d = 1 / np.where(b == 0, tiny, b)
-    found = d
+    found, moving = d, np.ones(x.shape, bool)
     for k in range(1, 2000):
         weight = -k * (k - a)
         b = b + 2
@@ -190,10 +199,11 @@ def _upper_fraction(a, x):
         d = 1 / np.where(np.abs(d) < tiny, tiny, d)
         c = np.where(np.abs(c) < tiny, tiny, c)
         change = d * c
-        found = found * change
-        if not (np.abs(change - 1) > 1e-16).any():
+        found = np.where(moving, found * change, found)  # no further: every product rounds
+        moving = moving & (np.abs(change - 1) > 4e-16)
+        if not moving.any():
             break
-    return found * _gamma_front(a, x)
+    return found * a * _gamma_front(a, x)
 
 
 def _upper_series(a, x):
@@ -232,10 +242,11 @@ def _temme():
 
 def _uniform(a, x, upper):
     """Both functions for large a and x near it: half an error function, and what is left of it by powers of 1 / a."""
-    apart = (x - a) / a
-    eta = np.copysign(np.sqrt(2 * np.maximum(apart - np.log1p(apart), 0)), apart)
+    apart = (x.astype(np.longdouble) - a) / a
+    gap = np.maximum(apart - np.log1p(apart), 0).astype(np.float64)
+    eta = np.copysign(np.sqrt(2 * gap), x - a)
     rest = polynomial([polynomial(row, eta) for row in _temme()], 1 / a)
-    rest = rest * np.exp(-0.5 * a * eta * eta) / np.sqrt(2 * math.pi * a)
+    rest = rest * np.exp(-a * gap) / np.sqrt(2 * math.pi * a)
     sign = 1 if upper else -1
     return 0.5 * erfc(sign * eta * np.sqrt(a / 2)) + sign * rest
 

@@ -82,7 +82,12 @@ def view(input, *size, dtype=None):
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    if dtype is None and len(size) == 1 and size[0].__class__ not in _SIZES and hasattr(size[0], "itemsize"):
+    if (
+        dtype is None
+        and len(size) == 1
+        and size[0].__class__ not in _SIZES
+        and (hasattr(size[0], "itemsize") or isinstance(size[0], type))
+    ):
         dtype = size[0]
     try:
         if dtype is not None:

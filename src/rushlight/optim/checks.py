@@ -14,14 +14,14 @@ def check_learning_rate(lr, message="Invalid learning rate: {}"):
                 "Tensor lr must be 1-element", f"it has the shape {tuple(lr.shape)}; for one rate a layer use groups"
             )
         )
-    if not lr >= 0.0:
+    if not 0.0 <= lr:  # noqa: SIM300 (as PyTorch: what is said of strings shows the order)
         raise ValueError(hinted(message.format(lr), "a learning rate is zero or positive; maximize=True climbs"))
 
 
 def check_not_negative(**values):
     """Each of the named values is zero or more. Raises ValueError: ``Invalid momentum value: -1``."""
     for name, value in values.items():
-        if not value >= 0.0:
+        if not 0.0 <= value:  # noqa: SIM300
             raise ValueError(f"Invalid {name} value: {value}")
 
 

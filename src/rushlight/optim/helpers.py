@@ -35,7 +35,7 @@ __all__ = [
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
 StateDict: TypeAlias = dict[str, Any]
-_foreach_supported_types = [Tensor, Parameter]
+_foreach_supported_types: list[type] = [Tensor, Parameter]
 
 # Paragraphs for the documentation of an optimizer's arguments.
 _params_doc = (

@@ -15,7 +15,7 @@ from . import fast, forms
 from .base import Tensor
 from .kinds import looking
 from .names import NAMESPACES, Pending, expect, expect_alias, give, inplace_names, places
-from .refusals import as_public, guarded, handed_as, known_as, refuse, refuse_call, refused
+from .refusals import guarded, handed_as, known_as, refuse, refused
 from .short_elementwise import elementwise
 from .short_paths import short
 
@@ -182,27 +182,16 @@ def _with_out(entry, where, public):
     takes_dtype = "dtype" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     aliases = _argument_aliases(code)
 
-    known, look = looking(function, partial(refused, function, where, public, aliases))
+    def named(*args, **kwargs):
+        options = {aliases.get(key, key): value for key, value in kwargs.items()}
+        out = options.pop("out", None)
+        if out is None:
+            return function(*args, **options)
+        if takes_dtype and options.get("dtype") is None:
+            options["dtype"] = out.dtype
+        return functions.written_into(out, name, function, *args, **options)
 
-    def call(*args, **kwargs):
-        kinds = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
-        if kinds not in known:
-            look(args, kwargs, kinds)
-        try:
-            if not kwargs:
-                return function(*args)
-            options = {aliases.get(key, key): value for key, value in kwargs.items()}
-            out = options.pop("out", None)
-            if out is None:
-                return function(*args, **options)
-            if takes_dtype and options.get("dtype") is None:
-                options["dtype"] = out.dtype
-            return functions.written_into(out, name, function, *args, **options)
-        except Exception:
-            refuse_call(function, where, public, args, kwargs)
-            raise
-
-    as_public(call, function, where, public)
+    call = guarded(function, where, public, aliases, named)
     call.__wrapped__ = entry
     return call
 

@@ -22,7 +22,6 @@ from .internals import internal
 from .lazy_calls import moved
 
 _PYTHON_KINDS = (bool, int, float, complex)
-_PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 _MISSING = object()
 
 
@@ -35,7 +34,7 @@ def as_dtype(value, function):
     """The DType meant by a ``dtype`` argument of ``function``: one itself, None, or a Python type."""
     if value is None or isinstance(value, dtypes.DType):
         return value
-    found = _PYTHON_DTYPES.get(value) if isinstance(value, type) else None
+    found = dtypes.PYTHON.get(value) if isinstance(value, type) else None
     if found is None:
         raise TypeError(
             hinted(

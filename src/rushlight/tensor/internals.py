@@ -190,7 +190,8 @@ def zeros_beside(tensor, size, options):
             raise negative_size(shape, None)
         return functions.zeros(shape, **options)
     made = new_tensor()
-    made._array, made._edge = filled(shape, 0, options["dtype"].numpy), None
+    dtype = options["dtype"]
+    made._array, made._edge = filled(shape, 0, dtypes.PYTHON.get(dtype, dtype).numpy), None
     return made
 
 

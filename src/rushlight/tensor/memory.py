@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..base.limits import not_resizable, too_many_elements, too_much_memory
 from ..base.scalars import c_name
 from ..base.shapes import contiguous_strides, sizes_argument
 from ..base.uninitialised import FILLING, fill_new
+from ..base.user_code import to_user
 from .base import Tensor, method
 from .buffers import is_shared_memory, shared_copy
 from .storage import TypedStorage, is_storage
@@ -76,7 +78,11 @@ def resize_as_(self, the_template, *, memory_format=None):
 @method
 def resize(self, *sizes):
     """Deprecated in PyTorch: `reshape` that must keep the number of elements."""
-    shape = sizes_argument(sizes)
+    warnings.warn("non-inplace resize is deprecated", stacklevel=to_user())
+    return _with_sizes(self, sizes_argument(sizes))
+
+
+def _with_sizes(self, shape):
     count = math.prod(shape)
     if count != self.numel():
         raise RuntimeError(
@@ -93,7 +99,8 @@ def resize(self, *sizes):
 @method
 def resize_as(self, tensor):
     """Deprecated in PyTorch: `resize` to the size of another tensor."""
-    return resize(self, *tensor.shape)
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=to_user())
+    return _with_sizes(self, tuple(tensor.shape))
 
 
 # ---------------------------------------------------------------- set_

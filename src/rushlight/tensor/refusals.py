@@ -124,23 +124,34 @@ def called_function(name):
     return getattr(functions, name) if found is None else found
 
 
-def guarded(function, room, name, aliases=MappingProxyType({})):
+def guarded(function, room, name, aliases=MappingProxyType({}), named=None):
     """``function``, one of several operations, as it is public: what does not fit is refused in PyTorch's words.
 
-    ``aliases`` are other names of arguments, which are looked at where the function itself does not take a call.
+    ``aliases`` are other names of arguments, which are looked at where the function itself does not take a call. ``named`` is
+    called in its place where arguments have names; it knows the others itself.
     """
 
     known, look = looking(function, partial(refused, function, room, name, aliases))
+    renamed = MappingProxyType({}) if named else aliases
+    named = named or function
 
     def call(*args, **kwargs):
-        kinds = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
+        count = len(args)
+        if kwargs:
+            kinds = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+        elif count == 1:  # two cases that cost half
+            kinds = (args[0].__class__,)
+        elif count == 2:
+            kinds = args[0].__class__, args[1].__class__
+        else:
+            kinds = (*map(type, args),)
         if kinds not in known:
             look(args, kwargs, kinds)
         try:
-            return function(*args, **kwargs)
+            return named(*args, **kwargs) if kwargs else function(*args)
         except Exception:
-            if not aliases.keys().isdisjoint(kwargs):
-                options = {aliases.get(key, key): value for key, value in kwargs.items()}
+            if not renamed.keys().isdisjoint(kwargs):
+                options = {renamed.get(key, key): value for key, value in kwargs.items()}
                 if len(options) == len(kwargs):
                     return call(*args, **options)
             refuse_call(function, room, name, args, kwargs)

@@ -7,11 +7,13 @@ import tempfile
 
 import rushlight as torch
 import rushlight.distributed as dist
-from rushlight.distributed import checkpoint, fsdp
+from rushlight.distributed import checkpoint, fsdp, optim
 from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+from rushlight.distributed.algorithms.join import Join
 from rushlight.distributed.checkpoint import state_dict as states
 from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
 from rushlight.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+from rushlight.distributed.tensor.parallel import loss_parallel
 from rushlight.nn.parallel import DistributedDataParallel as DDP
 
 nn = torch.nn
@@ -294,6 +296,36 @@ def mismatches_are_told():
         else:
             raise AssertionError("no error")
     dist.set_debug_level(dist.DebugLevel.OFF)
+
+
+def losses_of_divided_classes_are_those_of_whole_ones():
+    x = torch.randn(2, 2 * size + 1, 2, 3, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    target = torch.arange(12).reshape(2, 2, 3) % (
+        2 * size + 1
+    )  # PyTorch's gradient of images mixes up rows and columns
+    wanted = nn.functional.cross_entropy(x, target)
+    wanted.backward()
+    parts = distribute_tensor(x.detach(), dist.init_device_mesh("cpu", (size,)), [Shard(1)]).requires_grad_()
+    with loss_parallel():
+        loss = nn.functional.cross_entropy(parts, target)
+        loss.backward()
+    assert parts.grad.placements == (Shard(1),)
+    close(loss.full_tensor(), wanted)
+    close(parts.grad.full_tensor(), x.grad)
+
+
+def a_module_and_its_optimizer_join():
+    module = DDP(network())
+    optimizer = optim.ZeroRedundancyOptimizer(module.parameters(), torch.optim.SGD, lr=0.1)
+    with Join([module, optimizer]):
+        for _ in range(1 + rank):
+            module.zero_grad()
+            gradients(module, torch.ones(2, 4))
+            optimizer.step()
+    numbers = torch.cat([each.detach().flatten() for each in module.parameters()])
+    found = [torch.empty_like(numbers) for _ in range(size)]
+    dist.all_gather(found, numbers)
+    assert all(torch.equal(each, numbers) for each in found)
 
 
 def it_can_begin_again():

@@ -178,7 +178,7 @@ def piped(kind, each=1, parts=2, evaluated=False):
     layers = [layer for a, b in zip(widths, widths[1:]) for layer in (nn.Linear(a, b), nn.Tanh())]
     x, y = (m.randn(4 * size, width, generator=m.Generator().manual_seed(width)) for width in (4, 2))
     spec = {str(4 * stage): pipelining.SplitPoint.BEGINNING for stage in range(1, count)}
-    pipe = pipelining.pipeline(nn.Sequential(*layers), (x[:2],), split_spec=spec)
+    pipe = pipelining.pipeline(nn.Sequential(*layers), (x[: 4 // parts],), split_spec=spec)
     stages = [pipe.build_stage(stage, m.device("cpu")) for stage in range(rank, count, size)]
     schedule = getattr(pipelining, kind)(stages[0] if each == 1 else stages, parts * size, loss_fn=nn.MSELoss())
     optimizer = m.optim.SGD([p for stage in stages for p in stage.submod.parameters()], lr=0.1, momentum=0.9)

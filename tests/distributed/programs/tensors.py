@@ -198,7 +198,6 @@ def divided_loss(options, shape=(5, 7), dtype=m.float32):
 for _name, _options in LOSSES.items():
     CASES[f"loss {_name}"] = lambda options=_options: divided_loss(options)
 CASES["loss of images"] = lambda: divided_loss({}, (2, 7, 3))
-CASES["loss of videos"] = lambda: divided_loss({}, (5, 7, 2, 2))
 
 
 @case

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from ...base.errors import hinted
@@ -201,14 +201,8 @@ def fully_shard(
     if mesh.ndim not in (1, 2):
         message = f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}"
         raise ValueError(hinted(message, "replicas, and what divides"))
-    taken = {id(each) for each in ignored_params or ()}
-    for top in modules:
-        for each in top.modules():
-            state = state_of(each)
-            if state is not None:
-                taken |= {id(place.sharded) for place in state.parameters.places}
-    own = {id(each): each for top in modules for each in top.parameters() if id(each) not in taken}
-    parameters = Parameters(modules, list(own.values()), mesh, mp_policy, shard_placement_fn)
+    own = _parameters_left(modules, ignored_params or ())
+    parameters = Parameters(modules, own, mesh, mp_policy, shard_placement_fn)
     made = _State(modules, parameters, None if reshard_after_forward is None else not reshard_after_forward)
     for each in modules:
         each.__dict__["_fsdp_state"] = made
@@ -216,6 +210,15 @@ def fully_shard(
     modules[0].register_forward_pre_hook(made.before, prepend=True, with_kwargs=True)
     modules[-1].register_forward_hook(made.after, always_call=True)
     return module
+
+
+def _parameters_left(modules: tuple[Module, ...], ignored: Iterable[Any]) -> list[Any]:
+    """The parameters of modules that are neither ignored nor divided by `fully_shard` of a module in them."""
+    taken = {id(each) for each in ignored}
+    for top in modules:
+        for state in filter(None, map(state_of, top.modules())):
+            taken |= {id(place.sharded) for place in state.parameters.places}
+    return list({id(each): each for top in modules for each in top.parameters() if id(each) not in taken}.values())
 
 
 def register_fsdp_forward_method(module: Module, method_name: str) -> None:

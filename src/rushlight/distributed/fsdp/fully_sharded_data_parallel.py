@@ -28,6 +28,12 @@ from .api import (
     StateDictSettings,
     StateDictType,
 )
+from .api import (
+    CPUOffload as CPUOffload,  # libraries import these two from here
+)
+from .api import (
+    OptimStateDictConfig as OptimStateDictConfig,
+)
 from .units import Unit
 from .whole import cast
 from .wrap import wrap_children

@@ -90,7 +90,7 @@ class Parameters:
         for each in parameters:
             wanted = placement_of(each) if placement_of is not None else None
             dim = 0 if wanted is None else wanted.dim % each.dim()
-            before = each.detach() if isinstance(each, DTensor) else None
+            before: Any = each.detach() if isinstance(each, DTensor) else None
             shape = each.shape if before is None else before._local_tensor.shape
             self.places.append(_Place(_holders(modules, each), self._divided(each, dim), dim, start, shape, before))
             start += shape.numel()

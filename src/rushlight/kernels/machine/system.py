@@ -6,6 +6,7 @@ systems' place (``tests/kernels/machine/test_systems.py``), and nobody has run i
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import mmap
@@ -122,6 +123,7 @@ class MappedMemory:
     def __init__(self, size):
         # Private: a forked child has data of its own.
         self.content = mmap.mmap(-1, max(size, mmap.PAGESIZE), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        _mapped.add(self)
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.content))
 
     def seal(self, size):
@@ -133,6 +135,16 @@ class MappedMemory:
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.mprotect(start, ctypes.c_size_t(size), mmap.PROT_READ | mmap.PROT_EXEC):
             raise OSError(ctypes.get_errno(), "the system does not let generated code run")
+
+
+_mapped: weakref.WeakSet[MappedMemory] = weakref.WeakSet()
+
+
+@atexit.register
+def _outlive_the_interpreter():
+    """Keep all code where it is: a thread that is put aside within it goes on while the interpreter takes itself apart."""
+    for memory in _mapped:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory.content))
 
 
 @functools.cache

@@ -12,7 +12,7 @@ import math
 from ...ops import bessel_polynomials as full
 from . import bessel_coefficients as short
 from .exponential import exp, scaled_exp
-from .formats import coefficients_for, in_double, in_double_to_its_own_accuracy, polynomial, with_sign
+from .formats import coefficients_for, in_double, in_double_to_its_own_accuracy, polynomial
 from .logarithm import log, log_in_double
 from .trigonometry import cos, sin
 
@@ -66,7 +66,7 @@ def _growing(builder, x, order, scaled):
     a = abs(x)
     near = _near_growing(builder, a, order, scaled)
     found = _where_far(builder, a > 8.0, lambda: _far_growing(builder, a, order, scaled), near)
-    return with_sign(builder, found, x) if order else found
+    return builder.select(x < 0.0, -found, found) if order else found  # PyTorch's is 0 at -0
 
 
 def i0(builder, x):

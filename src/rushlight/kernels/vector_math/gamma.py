@@ -34,7 +34,10 @@ def _sine_of_pi(builder, rest):
 @in_double_to_its_own_accuracy
 def lgamma(builder, x, scalar):
     def combine(value, rest):
-        found = log_in_double(builder, math.pi / abs(_sine_of_pi(builder, rest)), scalar) - value
+        is_tiny = abs(rest) < 1e-300  # the quotient would overflow
+        quotient = builder.select(is_tiny, abs(rest), math.pi / abs(_sine_of_pi(builder, rest)))
+        logarithm = log_in_double(builder, quotient, scalar)
+        found = builder.select(is_tiny, -logarithm, logarithm) - value
         return builder.select(rest.equals(0) | x.equals(-math.inf), math.inf, found)
 
     return _reflected(builder, x, lambda y: _right_lgamma(builder, y, scalar), combine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -222,6 +223,44 @@ class Conv3d(_Convolution):
 
 
 class _ConvTransposeNd(_ConvNd):
+    """What every transposed convolution holds; only "zeros" may surround its input."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: DeviceLike = None,
+        dtype: DType | None = None,
+    ) -> None:
+        if padding_mode != "zeros":
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            transposed,
+            output_padding,
+            groups,
+            bias,
+            "zeros",
+            device,
+            dtype,
+        )
+
+
+class _TransposedConvolution(_ConvTransposeNd):
     """A transposed convolution over ``_dims`` spatial dimensions: the gradient of a convolution, run forwards."""
 
     _dims: int
@@ -242,8 +281,6 @@ class _ConvTransposeNd(_ConvNd):
         device: DeviceLike = None,
         dtype: DType | None = None,
     ) -> None:
-        if padding_mode != "zeros":
-            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         sizes = _ntuple(self._dims)
         super().__init__(
             in_channels,
@@ -300,7 +337,7 @@ class _ConvTransposeNd(_ConvNd):
         )
 
 
-class ConvTranspose1d(_ConvTransposeNd):
+class ConvTranspose1d(_TransposedConvolution):
     """Transposed convolution over sequences: (N, C_in, L) or (C_in, L).
 
     Arguments as for :class:`ConvTranspose2d`. Follows ``torch.nn.ConvTranspose1d``.
@@ -313,7 +350,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     _dims, _function = 1, "conv_transpose1d"
 
 
-class ConvTranspose2d(_ConvTransposeNd):
+class ConvTranspose2d(_TransposedConvolution):
     """Transposed convolution over images: (N, C_in, H, W) or (C_in, H, W), growing by ``stride``.
 
     ``padding`` takes rows away at both ends, ``output_padding`` adds some at the end of the result; a call may name
@@ -329,7 +366,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     _dims, _function = 2, "conv_transpose2d"
 
 
-class ConvTranspose3d(_ConvTransposeNd):
+class ConvTranspose3d(_TransposedConvolution):
     """Transposed convolution over volumes: (N, C_in, D, H, W) or (C_in, D, H, W).
 
     Arguments as for :class:`ConvTranspose2d`. Follows ``torch.nn.ConvTranspose3d``.
@@ -340,6 +377,18 @@ class ConvTranspose3d(_ConvTransposeNd):
     """
 
     _dims, _function = 3, "conv_transpose3d"
+
+
+class _ConvTransposeMixin(_ConvTransposeNd):
+    """Another name of the class above, deprecated, which libraries import."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            "`_ConvTransposeMixin` is a deprecated internal class. Please consider using public APIs.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__(*args, **kwargs)
 
 
 class _LazyConvXdMixin(LazyModuleMixin):

@@ -212,7 +212,7 @@ class DistributedDataParallel(Module, Joinable):
     def _join_forward(self, active):
         """Tell those who have run out of batches what comes, and learn how many they are."""
         total(self.process_group, int(self.require_backward_grad_sync and is_grad_enabled()))
-        if not self._joining.options["divide_by_initial_world_size"]:
+        if not self._joining.options.get("divide_by_initial_world_size", True):
             active.wait()
             self.reducer.divisor = int(active.result()[0])
 

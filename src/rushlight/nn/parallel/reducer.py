@@ -167,11 +167,13 @@ class Reducer:
         self._make_buckets(self._places)
 
     def _bucket(self, number):
-        bucket = self._buckets[number]
-        if bucket is None:
-            parameters = [self._parameters[place] for place in self._together[number]]
-            bucket = self._buckets[number] = GradBucket(number, number == len(self._places) - 1, parameters)
-        return bucket
+        if self._buckets[number] is None:
+            self._buckets[number] = self._new_bucket(number)
+        return self._buckets[number]
+
+    def _new_bucket(self, number):
+        parameters = [self._parameters[place] for place in self._together[number]]
+        return GradBucket(number, number == len(self._places) - 1, parameters)
 
     def _share(self):
         """What a gradient is multiplied with, so that the sum is the average; hooks do that themselves."""
@@ -244,10 +246,7 @@ class Reducer:
             for place in self._alone[number]:
                 self._calls.append((self._group.allreduce(self._zeros(place)), None))
             if self._together[number]:
-                bucket = self._bucket(number)
-                with no_grad():
-                    bucket.buffer().zero_()
-                self._send(number, bucket)
+                self._send(number, self._new_bucket(number))  # the other one may hold this process's gradients
         for work, _ in self._calls:
             work.wait()
         if not self._rebuilt and not self._order:

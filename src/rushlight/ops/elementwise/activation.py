@@ -123,7 +123,7 @@ class gelu:
             share = m.erf(self * SQRT_HALF)
         else:
             share = m.tanh((self * self * 0.044715 + 1) * self * GELU_SCALE)
-        return (share + 1) * self * 0.5
+        return (share + 1) * 0.5 * self
 
     def d_self(grad, self, approximate):
         return functions.gelu_backward(grad, self, approximate)

@@ -4,6 +4,7 @@ import numpy as np
 
 from ...base.dtypes import float64
 from ...base.errors import hinted
+from ...base.notes import warn_once
 from ...base.scalars import check_fits, largest_float
 from ..blockwise import FEW, bounded, larger, select, smaller
 from ..table import BINARY, ELEMENTWISE, FUSED, MASKED, OWN, RELAXED, composite, functions, is_half, op, widened
@@ -139,7 +140,13 @@ def _check_bools(self, min, max):
     _refuse_bools("clamp_cpu" if is_tensor(bounds[0]) else f"clamp{side}_scalar_cpu")
 
 
+_USUAL_BOUNDS = frozenset((int, float, type(None)))
+
+
 def _check_clamp(self, min, max):
+    usual = min.__class__ in _USUAL_BOUNDS and max.__class__ in _USUAL_BOUNDS and min is not max
+    if usual and self._array.dtype.kind == "f":
+        return
     _no_complex(self)
     if min.__class__ is complex or max.__class__ is complex:
         _check_complex_bounds(self, min, max)
@@ -277,7 +284,14 @@ class clamp_max:
 
 
 def _check_condition(condition, self, other):
-    if condition._array.dtype.kind != "b" and condition.dtype.name != "uint8":
+    if condition._array.dtype.kind == "b":
+        return
+    if condition.dtype.name == "uint8":
+        warn_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of "
+            "PyTorch. Use a boolean condition instead."
+        )
+    else:
         raise RuntimeError(
             hinted(
                 "where expected condition to be a boolean tensor, but got a tensor with dtype "

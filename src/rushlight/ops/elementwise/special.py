@@ -380,7 +380,7 @@ class special_entr:
     kernel = "entr_cpu"
 
     def element(m, self):
-        return m.where(self > 0, -self * m.log(self), m.where(self < 0, -math.inf, self))
+        return m.where(self > 0, -self * m.log(self), m.where(self < 0, -math.inf, abs(self)))
 
     def d_self(grad, self):
         return grad * (-1 - self.log())

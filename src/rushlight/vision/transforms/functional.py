@@ -12,6 +12,7 @@ import numpy as np
 
 from ..images import is_tensor
 from .conversion import convert_image_dtype, normalize, pil_to_tensor, to_pil_image, to_tensor
+from .elastic import elastic_transform
 from .forms import operation
 from .functional_color import (
     adjust_brightness,
@@ -321,6 +322,7 @@ __all__ = [
     "center_crop",
     "convert_image_dtype",
     "crop",
+    "elastic_transform",
     "equalize",
     "erase",
     "five_crop",

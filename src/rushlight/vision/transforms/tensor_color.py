@@ -22,6 +22,7 @@ def check_channels(image, permitted):
 
 def blend(image, other, ratio):
     """``ratio * image + (1 - ratio) * other`` cut to the image's range, in its dtype."""
+    ratio = float(ratio)  # a whole number would keep whole pixels whole, and wrap
     mixed = ratio * image + (1.0 - ratio) * other
     return mixed.clamp(0, full_range(image.dtype)).to(image.dtype)
 

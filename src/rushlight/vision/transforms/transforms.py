@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .autoaugment import RandAugment, TrivialAugmentWide
+from .autoaugment import AugMix, AutoAugment, AutoAugmentPolicy, RandAugment, TrivialAugmentWide
 from .containers import Compose, Lambda, RandomApply, RandomChoice, RandomOrder, RandomTransforms
 from .convert import ConvertImageDtype, LinearTransformation, Normalize, PILToTensor, ToPILImage, ToTensor
+from .elastic import ElasticTransform
 from .geometry import CenterCrop, FiveCrop, Grayscale, Pad, Resize, TenCrop
 from .interpolation import InterpolationMode
 from .random_color import (
@@ -30,10 +31,14 @@ from .random_geometry import (
 )
 
 __all__ = [
+    "AugMix",
+    "AutoAugment",
+    "AutoAugmentPolicy",
     "CenterCrop",
     "ColorJitter",
     "Compose",
     "ConvertImageDtype",
+    "ElasticTransform",
     "FiveCrop",
     "GaussianBlur",
     "Grayscale",

@@ -5,6 +5,17 @@ from __future__ import annotations
 from .. import transforms as _first
 from ..transforms import InterpolationMode, Lambda, ToPILImage, ToTensor
 from . import functional
+from ..autoaugment import AutoAugmentPolicy
+from .autoaugment import AugMix, AutoAugment, RandAugment, TrivialAugmentWide
+from .colors import (
+    RGB,
+    GaussianNoise,
+    RandomChannelPermutation,
+    RandomEqualize,
+    RandomErasing,
+    RandomPhotometricDistort,
+    RandomPosterize,
+)
 from .containers import Compose, RandomApply, RandomChoice, RandomOrder
 from .conversion import Identity, ToDtype, ToImage, ToPureTensor
 from .geometry import (
@@ -19,33 +30,58 @@ from .geometry import (
 from .joint import ColorsOnly, ImagesOnly, Transform, second_version
 from .mixing import CutMix, MixUp
 from .sanitizing import ClampBoundingBoxes, ConvertBoundingBoxFormat, SanitizeBoundingBoxes
+from .sizes import RandomIoUCrop, RandomResize, RandomShortestSize, RandomZoomOut, ScaleJitter
+from .videos import UniformTemporalSubsample
+from .warps import ElasticTransform, RandomAffine, RandomPerspective, RandomRotation
 
 __all__ = [
+    "AugMix",
+    "AutoAugment",
+    "AutoAugmentPolicy",
     "CenterCrop",
     "ClampBoundingBoxes",
     "Compose",
     "ConvertBoundingBoxFormat",
     "CutMix",
+    "ElasticTransform",
+    "GaussianNoise",
     "Identity",
     "InterpolationMode",
     "Lambda",
     "MixUp",
     "Pad",
+    "RGB",
+    "RandAugment",
+    "RandomAffine",
     "RandomApply",
+    "RandomChannelPermutation",
     "RandomChoice",
     "RandomCrop",
+    "RandomEqualize",
+    "RandomErasing",
     "RandomHorizontalFlip",
+    "RandomIoUCrop",
     "RandomOrder",
+    "RandomPerspective",
+    "RandomPhotometricDistort",
+    "RandomPosterize",
+    "RandomResize",
     "RandomResizedCrop",
+    "RandomRotation",
+    "RandomShortestSize",
     "RandomVerticalFlip",
+    "RandomZoomOut",
     "Resize",
     "SanitizeBoundingBoxes",
+    "ScaleJitter",
     "ToDtype",
     "ToImage",
     "ToPILImage",
     "ToPureTensor",
     "ToTensor",
     "Transform",
+    "TrivialAugmentWide",
+    "UniformTemporalSubsample",
     "functional",
 ]
 
@@ -55,24 +91,16 @@ COLORS = (
     "GaussianBlur",
     "Grayscale",
     "Normalize",
-    "RandAugment",
     "RandomAdjustSharpness",
     "RandomAutocontrast",
-    "RandomEqualize",
-    "RandomErasing",
     "RandomGrayscale",
     "RandomInvert",
-    "RandomPosterize",
     "RandomSolarize",
-    "TrivialAugmentWide",
 )
 IMAGES = (
     "FiveCrop",
     "LinearTransformation",
     "PILToTensor",
-    "RandomAffine",
-    "RandomPerspective",
-    "RandomRotation",
     "TenCrop",
 )
 

@@ -7,6 +7,8 @@ changed as its kind asks. The first plain tensor counts as an image where the sa
 
 from __future__ import annotations
 
+import inspect
+
 from rushlight import random
 from rushlight.base.errors import hinted
 from rushlight.nn import Module
@@ -16,6 +18,7 @@ from ... import tv_tensors
 from ...images import is_array, is_pillow, is_tensor
 from ...tv_tensors import BoundingBoxes, Image, Mask, TVTensor, Video
 from .. import functional
+from ..interpolation import InterpolationMode
 from .boxes import plain
 
 
@@ -60,10 +63,13 @@ def size_of(leaves):
 
 
 def on_image(inpt, function, *args, **kwargs):
-    """`function` of an image; the result is of the image's class."""
-    if isinstance(inpt, TVTensor):
-        return tv_tensors.wrap(function(plain(inpt), *args, **kwargs), like=inpt)
-    return function(inpt, *args, **kwargs)
+    """`function` of an image; the result, or each of several, is of the image's class."""
+    if not isinstance(inpt, TVTensor):
+        return function(inpt, *args, **kwargs)
+    made = function(plain(inpt), *args, **kwargs)
+    if isinstance(made, tuple):
+        return tuple(tv_tensors.wrap(each, like=inpt) for each in made)
+    return tv_tensors.wrap(made, like=inpt)
 
 
 class Transform(Module):
@@ -114,7 +120,12 @@ def changed(transform, inputs, choose=to_change):
 
 
 class Joint(Transform):
-    """Mixed in before a class of the first version."""
+    """Mixed in before a class of the first version; names of interpolations are understood, too."""
+
+    def __init__(self, *args, **kwargs):
+        if isinstance(kwargs.get("interpolation"), str):
+            kwargs["interpolation"] = InterpolationMode(kwargs["interpolation"])
+        super().__init__(*args, **kwargs)
 
     def forward(self, *inputs):
         if len(inputs) == 1 and (is_array(inputs[0]) or is_pillow(inputs[0]) or is_pure_tensor(inputs[0])):
@@ -155,5 +166,6 @@ class ImagesOnly(ColorsOnly):
 def second_version(first, kind):
     """The class of the second version that a class of the first becomes; fast paths for arrays and batches stay."""
     kept = {name: vars(first)[name] for name in ("on_arrays", "batch") if name in vars(first)}
+    kept["__signature__"] = inspect.signature(first)
     facts = {"__doc__": first.__doc__, "__module__": __name__.rpartition(".")[0], **kept}
     return type(first.__name__, (kind, first), facts)
