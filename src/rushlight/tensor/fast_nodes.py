@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..autograd.beside import beside
 from ..autograd.modes import state
 from ..autograd.node import (
+    LEAF,
     Freed,
     Node,
     VersionCounter,
@@ -176,7 +177,7 @@ def binary_recorders(op):
 
 
 def _resolved(edge, tensor, shares):
-    """The edge of a view or leaf, and whether it requires grad though its gradient ends nowhere.
+    """The edge of a view, and whether it requires grad though its gradient ends nowhere.
 
     None stands for such an edge, so that what its rule alone reads is not kept, unless the rules of both operands ``shares`` it.
     """
@@ -200,10 +201,16 @@ def _pair_recorder(op, name, first, second, first_rule, second_rule):
     def record(result, input, other, edge, other_edge):
         tracked = False
         if edge is not None and edge.__class__ is not tuple:
-            edge, tracked = _resolved(edge, input, shares)
+            if edge is LEAF:
+                edge = edge.resolve(input)
+            else:
+                edge, tracked = _resolved(edge, input, shares)
         if other_edge is not None and other_edge.__class__ is not tuple:
-            other_edge, ends = _resolved(other_edge, other, shares)
-            tracked = tracked or ends
+            if other_edge is LEAF:
+                other_edge = other_edge.resolve(other)
+            else:
+                other_edge, ends = _resolved(other_edge, other, shares)
+                tracked = tracked or ends
         if edge is None and other_edge is None and not tracked:
             return
         node = node_type()
