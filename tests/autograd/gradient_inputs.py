@@ -116,6 +116,7 @@ CALLS = {
     "linalg_lu_solve": lambda: (*rl.linalg.lu_factor(regular()), t(3, 2), True, False),
     "binary_cross_entropy": lambda: (t(2, 3), t(2, 3), fixed(3), "mean"),
     "binary_cross_entropy_with_logits": lambda: (t(2, 3), t(2, 3), fixed(3), fixed(3), "mean"),
+    "binary_cross_entropy_with_logits_steps": lambda: (fixed(2, 3), t(2, 3), t(2, 3), fixed(3), fixed(3), "mean"),
     "soft_margin_loss": lambda: (t(2, 3), fixed(2, 3), "mean"),
     "random_": lambda: (t(2, 3), 1, 5),
     "rrelu_with_noise": lambda: (t(2, 3), fixed(2, 3)),
@@ -235,7 +236,15 @@ PREPARED = {
     "cholesky_solution": lambda b, a, *rest: (b, a.tril(), *rest),
     "ctc_loss_parts": lambda a, *rest: (a.log_softmax(2), *rest),
     "linalg_solve_triangular": lambda a, *rest: (a.triu(), *rest),
+    "binary_cross_entropy_with_logits_steps": lambda _, *rest: (_losses_of_logits(*rest), *rest),
 }
+
+
+def _losses_of_logits(x, target, weight, pos_weight, reduction):
+    x, target = x.detach(), target.detach()
+    return rl.nn.functional.binary_cross_entropy_with_logits(x, target, weight, pos_weight=pos_weight, reduction="none")
+
+
 # How many of the outputs are checked, where others are by-products that nothing public gives a gradient to.
 OUTPUTS = dict.fromkeys(
     (

@@ -23,6 +23,18 @@ def details(torch, note):
         end.grad_fn.register_hook(lambda inputs, outputs: seen.append([each is None for each in inputs]))
         end.sum().backward()
     note("what hooks of nodes see", lambda: seen)
+    for call in (
+        lambda: torch.where(condition, 1.0, x),
+        lambda: torch.where(condition, x, 1.0),
+        lambda: x.where(condition, 0),
+    ):
+        note(
+            "edges beside a number",
+            lambda call=call: [each and each.name() for each, _ in call().grad_fn.next_functions],
+        )
+    query, mask = leaf(torch, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0).reshape(1, 1, 3, 2), torch.zeros(3, 3)
+    attended = torch.nn.functional.scaled_dot_product_attention(query, query, query, attn_mask=mask)
+    note("edges of attention", lambda: [each.name() for each, _ in attended.grad_fn.next_functions])
     index = torch.tensor([0, 2, 0])
     for reduce in ("add", "multiply"):
         end = x.scatter(0, index, x * 2, reduce=reduce)

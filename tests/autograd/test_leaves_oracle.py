@@ -39,6 +39,14 @@ def gradient_dtypes(torch, note):
     y = x * 2
     x.grad_dtype = torch.float32
     note("set after use", lambda: (y.sum().backward(), x.grad))
+    for dtype in (torch.float64, None, torch.float32):
+        note("set beside a gradient", lambda dtype=dtype: setattr(x, "grad_dtype", dtype))
+    x, seen = torch.ones(2, requires_grad=True), []
+    handle = x.register_hook(lambda grad: seen.append("removed"))
+    x.register_hook(lambda grad: seen.append("stays"))
+    x.grad_dtype = torch.float64
+    handle.remove()
+    note("hooks from before", lambda: ((x * 2).sum().backward(), x.grad, seen))
 
 
 def data_of_other_dtypes(torch, note):

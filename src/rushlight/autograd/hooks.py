@@ -61,6 +61,7 @@ RemovableHandle.__module__ = "rushlight.utils.hooks"  # where users find it, and
 
 # Hooks by the id of their handle, in the order of registration; can be referred to weakly.
 HookDict = OrderedDict
+CAST = "grad_dtype"  # in place of an id: what casts a leaf's gradient, before all other hooks
 
 
 def add_hook(hooks, hook):
@@ -122,12 +123,11 @@ def register_hook(node, hook):
 
 def run_tensor_hooks(hooks, grad):
     """Pass ``grad`` through the hooks of one tensor; what a hook returns, unless None, goes on."""
-    if hooks.__class__ is not HookDict:  # those of a leaf with a `grad_dtype`
-        grad = hooks.cast(grad)
-    for hook in tuple(hooks.values()):
+    for key, hook in tuple(hooks.items()):
         replaced = hook(grad)
         if replaced is not None:
-            _check_value(hook, grad, replaced)
+            if key is not CAST:
+                _check_value(hook, grad, replaced)
             grad = replaced
     return grad
 

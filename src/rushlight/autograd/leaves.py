@@ -8,7 +8,7 @@ from ..base.lazy import is_meta
 from ..base.scalars import c_name
 from ..ops.table import functions
 from . import modes
-from .hooks import HookDict
+from .hooks import CAST, HookDict
 from .names import described
 from .node import INFERENCE, LEAF
 from .views import View, known_edge
@@ -102,16 +102,15 @@ def check_grad(tensor, value):
         )
 
 
-class CastingHooks(HookDict):
-    """The hooks of a leaf whose gradients get another dtype before they pass them: looked at even if there are none."""
+class Cast:
+    """The first hook of a leaf whose gradients get another dtype before the user's hooks see them."""
 
-    dtype = None
+    __torch_unserializable__ = True
 
-    def __bool__(self):
-        return True
+    def __init__(self, dtype):
+        self.dtype = dtype
 
-    def cast(self, grad):
-        """``grad`` in the leaf's ``grad_dtype``."""
+    def __call__(self, grad):
         return grad if grad is None or self.dtype is None else functions.cast_array_dtype(grad, self.dtype.numpy)
 
 
@@ -134,10 +133,21 @@ def set_grad_dtype(tensor, dtype):
         raise RuntimeError(
             hinted("grad_dtype can only be set on leaf tensors.", "set it on what this tensor is computed from")
         )
+    grad = tensor.grad
+    if grad is not None and dtype is not None and grad.dtype is not dtype:
+        raise RuntimeError(
+            hinted(
+                f"Cannot set grad_dtype to '{dtype.legacy_name}' because there is already a gradient with dtype '{c_name(grad.dtype)}'. "
+                "Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new grad_dtype matches the "
+                "existing gradient's dtype.",
+                "zero_grad() clears the gradients of a module or optimizer",
+            )
+        )
     tensor._grad_dtype = dtype
-    if not isinstance(tensor._hooks, CastingHooks):
-        tensor._hooks = CastingHooks(tensor._hooks or ())
-    tensor._hooks.dtype = dtype
+    if tensor._hooks is None:
+        tensor._hooks = HookDict()
+    tensor._hooks[CAST] = Cast(dtype)
+    tensor._hooks.move_to_end(CAST, last=False)
 
 
 def check_data(tensor, value):

@@ -18,6 +18,7 @@ from .node import (
     VersionCounter,
     describe_producer,
     edge_of,
+    leads_nowhere,
     modified_in_place,
     next_sequence,
     node_class,
@@ -27,7 +28,7 @@ from .saved import SavedTensor
 INPUT, LIST, VALUE, RESULT, CONSTANT, SHAPE, LAYOUT = range(7)
 _PLAIN_KINDS = (VALUE, SHAPE, LAYOUT)
 # Operations that make a tensor of a number: their nodes show its edge, to nowhere, and backward frees it.
-WRAPS_NUMBERS = frozenset(("add", "sub", "mul", "div"))
+WRAPS_NUMBERS = frozenset(("add", "sub", "mul", "div", "where_select"))
 NUMBER = object()  # in place of the shape and dtype of an argument: it is no tensor
 _SPECIAL_SLOTS = {"grad": -1, "grads": -2, "needs": -3}
 _ABSENT = (
@@ -88,8 +89,8 @@ class Plan:
         # The nodes of most operations do not show what never has a gradient, nor numbers in place of tensors.
         self.has_lists = schema.has_lists
         self.shown = tuple(
-            op.gradients is not None or schema.arguments[position].name in op.derivatives
-            for position in schema.tensor_positions
+            name not in op.unshown if op.gradients is not None else name in op.derivatives
+            for name in [schema.arguments[position].name for position in schema.tensor_positions]
         )
         self.shows_numbers = op.name in WRAPS_NUMBERS
         self.keeps_first = (INPUT, 0) in self.saves  # a write in place has to keep a copy of what it overwrites
@@ -240,14 +241,14 @@ class OpNode(Node):
                 shape, dtype = self.inputs[place]
                 array = gradient._array
                 if array.shape != shape or array.dtype is not dtype:
-                    found[place] = _fit(gradient, self.inputs[place])
+                    found[place] = self._fit(gradient, self.inputs[place], place)
             return found
         needs = plan.needs if plan.has_lists else wanted(self, plan.needs)
         values += (needs, grads, grad)
         if plan.joint is not None:
             return self._fitted(plan.op.gradients(*plan.joint(values)))
         found = []
-        for step, given, needed in zip(plan.steps, self.inputs, needs):
+        for place, (step, given, needed) in enumerate(zip(plan.steps, self.inputs, needs)):
             gradient = None
             if step is not None and needed:
                 rule, pick = step
@@ -255,7 +256,7 @@ class OpNode(Node):
                 if gradient is not None and not plan.has_lists:
                     array = gradient._array
                     if array.shape != given[0] or array.dtype is not given[1]:
-                        gradient = _fit(gradient, given)
+                        gradient = self._fit(gradient, given, place)
             found.append(gradient)
         return self._fitted(found) if plan.has_lists else found
 
@@ -268,14 +269,38 @@ class OpNode(Node):
     def _fitted(self, found):
         """Gradients with the shape and dtype of the inputs they belong to, one for each edge."""
         fitted = []
-        edges = iter(self.next_edges)
+        edges = self.next_edges
         for gradient, given in zip(found, self.inputs):
-            if given.__class__ is list:
-                gradient = gradient or (None,) * len(given)
-                fitted.extend(_fit(g, meta) if next(edges) is not None else None for g, meta in zip(gradient, given))
-            else:
-                fitted.append(None if next(edges) is None else _fit(gradient, given))
+            several = given.__class__ is list
+            for each, meta in zip(gradient or (None,) * len(given), given) if several else ((gradient, given),):
+                place = len(fitted)
+                fitted.append(None if edges[place] is None else self._fit(each, meta, place))
         return fitted
+
+    def _fit(self, gradient, meta, place):
+        """``gradient`` with the shape and dtype of input ``place``."""
+        if gradient is None:
+            return None
+        shape, dtype = meta
+        array = gradient._array
+        if array.shape != shape:
+            try:
+                gradient = functions.unexpanded(gradient, shape)
+            except RuntimeError:
+                raise self._refusal(gradient, shape, place) from None
+        if array.dtype is not dtype and array.dtype != dtype:
+            gradient = fit_dtype(gradient, dtype)
+        return gradient
+
+    def _refusal(self, gradient, shape, place):
+        place = [*self.shown_places()].index(place)
+        return RuntimeError(
+            hinted(
+                f"Function {self.name()} returned an invalid gradient at index {place} - got {list(gradient.shape)} but expected "
+                f"shape compatible with {list(shape)}",
+                f"its derivative is known only where all elements of input {place} are used",
+            )
+        )
 
     @classmethod
     def show(cls, name):
@@ -301,18 +326,6 @@ class OpNode(Node):
 
 
 OpNode.show("self_sym_sizes")
-
-
-def _fit(gradient, meta):
-    if gradient is None:
-        return None
-    shape, dtype = meta
-    array = gradient._array
-    if array.shape != shape:
-        gradient = functions.unexpanded(gradient, shape)
-    if array.dtype is not dtype and array.dtype != dtype:
-        gradient = fit_dtype(gradient, dtype)
-    return gradient
 
 
 def fit_dtype(gradient, dtype):
@@ -341,7 +354,7 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     The caller has checked that recording is on, and gives the ``results`` their edges. ``written`` is 1 where the result
     is the first argument, written in place, and its version is not counted up yet.
     """
-    edges, inputs, needs, number, bit = [], [], 0, 0, 1
+    edges, inputs, needs, number, bit, nowhere = [], [], 0, 0, 1, 0
     for position in schema.tensor_positions:
         value, meta = values[position], None
         edge = getattr(value, "_edge", NUMBER)
@@ -351,6 +364,8 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
         elif edge is not None:
             if edge.__class__ is not tuple:
                 edge = edge.resolve(value)
+                if edge is not None and leads_nowhere(edge):
+                    nowhere |= bit
             if edge is not None:
                 needs |= bit
                 array = value._array
@@ -367,6 +382,8 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
         bit += bit
     if not needs:
         return None
+    if nowhere and _differentiable_inputs(op, schema, values) > 1:
+        needs &= ~nowhere  # what the gradient of one of several inputs alone reads is not kept if it ends nowhere
     number |= needs
     plan = op.plans.get(number) or plan_of(op, schema, number, values)
     if plan is None:
@@ -395,6 +412,15 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     else:
         node.saved, node.constants = None, entries
     return node
+
+
+def _differentiable_inputs(op, schema, values):
+    """How many inputs with a derivative a call has."""
+    given = [(schema.arguments[place].name, values[place]) for place in schema.tensor_positions]
+    numbers = op.name in WRAPS_NUMBERS
+    return sum(
+        name in op.derivatives and value is not None and (numbers or hasattr(value, "_edge")) for name, value in given
+    )
 
 
 def plan_of(op, schema, number, values):

@@ -163,6 +163,8 @@ class attention:
     (N, H, L, S), gets no gradient. A query that may look nowhere gets zeros, and infinity for the logarithm.
     """
 
+    unshown = ("mask",)
+
     def forward(query, key, value, mask, is_causal, scale):
         kind = query.dtype
         query, key, value = widened(query), widened(key), widened(value)

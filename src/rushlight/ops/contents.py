@@ -455,6 +455,7 @@ OPERATIONS = {
         "binary_cross_entropy_slope": ((), False),
         "binary_cross_entropy_with_logits_pair": ((), False),
         "binary_cross_entropy_with_logits_slope": ((), False),
+        "binary_cross_entropy_with_logits_steps": ((), False),
         "soft_margin_loss_pair": ((), False),
     },
     "rushlight.ops.masks": {

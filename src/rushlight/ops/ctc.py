@@ -14,7 +14,7 @@ def _states(targets, lengths, blank):
     states[:, 1::2] = _padded_labels(targets, lengths, longest, blank)
     exists = np.arange(2 * longest + 1) < 2 * np.asarray(lengths, np.int64)[:, None] + 1
     skips = np.zeros(states.shape, bool)
-    skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
+    skips[:, 2:] = states[:, 2:] != states[:, :-2]
     return states, exists, skips
 
 
@@ -98,6 +98,8 @@ class ctc_loss_gradient:
         ends, lengths = 2 * np.asarray(target_lengths, np.int64)[:, None], np.asarray(input_lengths, np.int64)[:, None]
         places = np.arange(states.shape[1])
         is_final = (places == ends) | (places == ends - 1)
+        # PyTorch sets the last step's share of the last label, which takes the blank's place where that is the label.
+        ends_in_blank = (ends > 0) & (np.take_along_axis(states, np.maximum(ends - 1, 0), 1) == blank)
         betas = np.full(states.shape, -np.inf, log_probs.dtype)
         found = np.zeros_like(log_probs)
         for step in range(steps - 1, -1, -1):
@@ -107,7 +109,9 @@ class ctc_loss_gradient:
             betas = np.where(step == lengths - 1, starting, going)
             # How likely each state is at this step: the paths to it times the paths from it, which both count its label.
             share = np.exp(alphas[:, step] + betas - emitted + losses[:, None])
+            share[(places == ends) & ends_in_blank & (step == lengths - 1)] = 0
             expected = np.zeros((samples, log_probs.shape[2]), log_probs.dtype)
+            expected[np.isinf(losses)] = np.nan  # without any path there are no shares of it
             np.add.at(expected, (rows, states), np.where(exists & np.isfinite(betas), share, 0))
             found[step] = np.where(step < lengths, np.exp(log_probs[step]) - expected, 0)
         found *= grad[:, None]

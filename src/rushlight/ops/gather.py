@@ -222,15 +222,6 @@ def scatter_place(self, dim, index, src, name):
     return target, _grid(where, axis), values
 
 
-def padded(grad, shape):
-    """A gradient for the used corner of a tensor of ``shape``, with zeros for the rest."""
-    if grad.shape == shape:
-        return grad
-    full = grad.new_zeros(shape)
-    full[tuple(slice(0, n) for n in grad.shape)] = grad
-    return full
-
-
 @writes(
     "scatter(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     names=(),
@@ -251,8 +242,8 @@ class scatter_src:
     def d_self(grad, dim, index):
         return functions.scatter_value(grad, dim, index, 0)
 
-    def d_src(grad, dim, index, src_shape):
-        return padded(grad.gather(dim, index), src_shape)
+    def d_src(grad, dim, index):
+        return grad.gather(dim, index)
 
 
 @writes(
@@ -359,5 +350,5 @@ class scatter_add:
     def d_self(grad):
         return grad
 
-    def d_src(grad, dim, index, src_shape):
-        return padded(grad.gather(dim, index), src_shape)
+    def d_src(grad, dim, index):
+        return grad.gather(dim, index)

@@ -204,9 +204,53 @@ def binary_cross_entropy_with_logits(
     return functions.binary_cross_entropy_with_logits_pair(input, target, weight, pos_weight, reduction)
 
 
+@op("binary_cross_entropy_with_logits_steps(Tensor losses, Tensor self, Tensor target, Tensor? weight, Tensor? pos_weight, "
+    "str reduction) -> Tensor", names=(), node="BinaryCrossEntropyWithLogitsBackward0")  # fmt: skip
+class binary_cross_entropy_with_logits_steps:
+    """The reduced ``losses`` of operands of several dtypes, with derivatives in PyTorch's steps: the first of each decides its dtype."""
+
+    keeps = ("target",)
+    constants = dict.fromkeys(("weight", "pos_weight"), "binary_cross_entropy_with_logits")
+
+    def forward(losses, self, target, weight, pos_weight, reduction):
+        return reduce_array(losses.copy("K"), reduction, losses.dtype, (target,))
+
+    def patterns(losses, self, target, weight, pos_weight):
+        return (target,)
+
+    def d_self(grad, self, target, weight, pos_weight, reduction):
+        if pos_weight is None:
+            found = self.sigmoid().sub_(target)
+        else:
+            part = pos_weight * target
+            found = (part + 1).sub_(target).mul_(self.sigmoid()).sub_(part)
+        return _weighted_share(found.mul_(grad), weight, reduction)
+
+    def d_target(grad, self, weight, pos_weight, reduction):
+        if pos_weight is None:
+            found = self * -grad
+        else:
+            found = functions.logsigmoid(-self).sub_(functions.logsigmoid(self).mul_(pos_weight)).mul_(grad)
+        return _weighted_share(found, weight, reduction)
+
+
+def _weighted_share(found, weight, reduction):
+    found = found if weight is None else found.mul_(weight)
+    return share(found, found.numel(), reduction)
+
+
 def _of_several_dtypes(input, target, weight, pos_weight, reduction):
-    """The same in PyTorch's steps, written into one tensor: the dtype of ``1 - target`` decides, and has to hold the rest."""
+    """The loss of operands of several dtypes; constants may not require gradients."""
+    plain = [None if each is None else each.detach() for each in (input, target, weight, pos_weight)]
+    losses = _losses_in_steps(*plain)
+    return functions.binary_cross_entropy_with_logits_steps(losses, input, target, weight, pos_weight, reduction)
+
+
+def _losses_in_steps(input, target, weight, pos_weight):
+    """Each loss in PyTorch's steps, written into one tensor: the dtype of ``1 - target`` decides, and has to hold the rest."""
     logs = functions.logsigmoid(input)
+    if pos_weight is not None:
+        logs.mul_((pos_weight - 1) * target + 1)
     if not target.is_floating_point() and not target.is_complex():
         raise RuntimeError(
             hinted(
@@ -216,11 +260,8 @@ def _of_several_dtypes(input, target, weight, pos_weight, reduction):
                 f"targets are probabilities, here of {target.dtype!r}: pass target.to({input.dtype!r})",
             )
         )
-    loss = (1 - target).mul_(input)
-    if pos_weight is not None:
-        logs = ((pos_weight - 1) * target).add_(1).mul_(logs)
-    loss.sub_(logs)
-    return reduced(loss if weight is None else loss.mul_(weight), reduction)
+    loss = (1 - target).mul_(input).sub_(logs)
+    return loss if weight is None else loss.mul_(weight)
 
 
 _MEAN_OF_DIVERGENCES = (

@@ -284,6 +284,9 @@ def matmul(input, other, *, out=None):
         return functions.mm(input.unsqueeze(0), other).squeeze_(0)
     if m <= 2 and n >= 3:
         return _folded(input, other)
+    if n <= 2 and (input.requires_grad or (n == 1 and _folds(other.mT))):
+        found = _folded(other.mT, input.t())
+        return found if n == 1 else found.mT.contiguous()
     return _batched(input, other)
 
 
@@ -335,27 +338,21 @@ def _batched(input, other):
 
 
 def _refuse_inner_lengths(input, other, a, b):
-    """Refuse a product as the one would that PyTorch makes it of: of folded rows, or of two batches as wide as both."""
-    turned = other.mT
-    last, rows = turned.shape[-1], math.prod(turned.shape[:-1])
-    if input.ndim == 1 and (input.requires_grad or not turned.numel() or _folds(turned)):
-        first = f"size mismatch, got input ({rows}), mat ({rows}x{last}), vec ({input.shape[0]})"
-    elif input.ndim == 2 and input.requires_grad:
-        first = f"mat1 and mat2 shapes cannot be multiplied ({rows}x{last} and {input.shape[1]}x{input.shape[0]})"
-    else:
-        count = math.prod(broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2])))
-        first = (
+    """Refuse a product as that of two batches as wide as both would."""
+    count = math.prod(broadcast_shapes(tuple(a.shape[:-2]), tuple(b.shape[:-2])))
+    raise RuntimeError(
+        hinted(
             f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {a.shape[-1]}] but got: "
-            f"[{count}, {b.shape[-2]}]."
+            f"[{count}, {b.shape[-2]}].",
+            f"the shapes {list(input.shape)} and {list(other.shape)} cannot be multiplied: inner lengths must be equal",
         )
-    hint = f"the shapes {list(input.shape)} and {list(other.shape)} cannot be multiplied: inner lengths must be equal"
-    raise RuntimeError(hinted(first, hint))
+    )
 
 
 def _folds(tensor):
-    """Whether a tensor can be viewed as rows: each of its dimensions but the last goes on where the next one ends."""
+    """Whether a tensor is empty or can be viewed as rows: each dimension but the last goes on where the next one ends."""
     shape, strides = tensor.shape, tensor.stride()
-    return all(strides[d] == strides[d + 1] * shape[d + 1] for d in range(len(shape) - 2))
+    return not tensor.numel() or all(strides[d] == strides[d + 1] * shape[d + 1] for d in range(len(shape) - 2))
 
 
 # ---------------------------------------------------------------- the linear layer

@@ -19,7 +19,7 @@ from .table import composite, functions, op, widened
 class batch_norm_parts:
     """`batch_norm` with the mean and reciprocal deviation that it used; updates the running statistics in place."""
 
-    keeps = ("running_mean", "running_var")
+    keeps = unshown = ("running_mean", "running_var")
     constants = {"running_mean": "native_batch_norm", "running_var": "native_batch_norm"}
 
     tracked = 1

@@ -5,7 +5,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.errors import hinted
 from ..base.notes import warn_once
-from .gather import padded, scatter_place
+from .gather import scatter_place
 from .index import checked_rows, refuse_positions, rows_of
 from .table import composite, conj, functions, widened
 from .writing import writes
@@ -73,7 +73,7 @@ class scatter_reduce:
     tensor([5., 7.])
     """
 
-    by_rows = True
+    by_rows, unshown = True, ("index",)
 
     def write(self, dim, index, src, reduce, include_self):
         if reduce not in _UFUNCS:
@@ -111,7 +111,7 @@ class index_reduce:
         include_self: whether the old slice takes part; else positions that ``index`` names start anew.
     """
 
-    by_rows = True
+    by_rows, unshown = True, ("index",)
 
     def write(self, dim, index, source, reduce, include_self):
         if reduce not in _UFUNCS or reduce == "sum":
@@ -156,7 +156,7 @@ def scatter_reduce_gradients(grad, self, dim, index, src, reduce, include_self, 
 
 
 def _sum_gradients(grad, self, dim, index, src, include_self, result):
-    return grad, padded(grad.gather(dim, index), src.shape)
+    return grad, grad.gather(dim, index)
 
 
 def _mean_gradients(grad, self, dim, index, src, include_self, result):
@@ -164,31 +164,29 @@ def _mean_gradients(grad, self, dim, index, src, include_self, result):
     counts = counts if include_self else functions.scatter_value(counts, dim, index, 0)
     counts = counts.scatter_add(dim, index, functions.ones_like(src.real)).clamp(min=1)
     scaled = grad / counts
-    return scaled, padded(scaled.gather(dim, index), src.shape)
+    return scaled, scaled.gather(dim, index)
 
 
 def _prod_gradients(grad, self, dim, index, src, include_self, result):
-    used = src[tuple(slice(0, n) for n in index.shape)]
     masked = self.masked_fill(self == 0, 1)
     product = masked.scatter_reduce(dim, index, src, "prod", include_self=include_self)
     own = grad * conj(product) / conj(masked)
     # A single zero among the factors leaves the product of the others; of two, each leaves the zero that the result is.
-    is_zero = used == 0
+    is_zero = src == 0
     count = functions.zeros_like(self.real).scatter_add(dim, index, is_zero.to(src.real.dtype)).gather(dim, index)
     is_single = is_zero & (count == 1)
-    rest = self.scatter_reduce(dim, index, used.masked_fill(is_single, 1), "prod", include_self=include_self)
-    others = (grad * conj(result)).gather(dim, index) / conj(used.masked_fill(is_zero, 1))
+    rest = self.scatter_reduce(dim, index, src.masked_fill(is_single, 1), "prod", include_self=include_self)
+    others = (grad * conj(result)).gather(dim, index) / conj(src.masked_fill(is_zero, 1))
     found = functions.where(is_single, (grad * conj(rest)).gather(dim, index), others)
-    return own, padded(found, src.shape)
+    return own, found
 
 
 def _extreme_gradients(grad, self, dim, index, src, include_self, result):
     """Shared by all elements that equal the result, an old one that takes no part among them; where none does, NaN."""
-    used = src[tuple(slice(0, n) for n in index.shape)]
-    hit = (used == result.gather(dim, index)).to(src.dtype)
+    hit = (src == result.gather(dim, index)).to(src.dtype)
     own_hit = (self == result).to(self.dtype)
     shared = grad / own_hit.scatter_add(dim, index, hit)
-    return own_hit * shared, padded(hit * shared.gather(dim, index), src.shape)
+    return own_hit * shared, hit * shared.gather(dim, index)
 
 
 _RULES = {

@@ -29,6 +29,7 @@ What a record may hold:
   gradient of the broadcast shape: it is summed to the operand's shape;
 - ``gradients(...)``: instead of several ``d_NAME``: one rule that returns a tuple with the gradient of each tensor
   argument in schema order; it may also name ``needs``, a tuple of bools in the same order;
+- ``unshown``: tensor arguments for which ``gradients`` gives None always: the nodes do not show them;
 - ``gate``: True where a gradient passes unchanged where the result is above 0, and becomes 0 elsewhere (`relu`);
 - ``check(...)``: (elementwise kinds) gets all bound arguments, tensors as Tensors, and raises for what PyTorch refuses;
 - ``check_written(...)``: as ``check``, for what the in-place form alone refuses;
@@ -223,6 +224,7 @@ class Op(Described):
     beside: tuple[str, ...] = ()
     beside_as: str | tuple[type, str] | None = "zeros"
     keeps: tuple[str, ...] = ()
+    unshown: tuple[str, ...] = ()
     aside = ""
     tracked = ALL
     bits = staticmethod(_same_bits)

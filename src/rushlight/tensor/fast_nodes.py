@@ -5,10 +5,12 @@ from __future__ import annotations
 from ..autograd.beside import beside
 from ..autograd.modes import state
 from ..autograd.node import (
+    LEAF,
     Freed,
     Node,
     VersionCounter,
     describe_producer,
+    leads_nowhere,
     modified_in_place,
     next_sequence,
     node_class,
@@ -169,8 +171,19 @@ def binary_recorders(op):
     if rules[0] is None:
         return None, None
     names = [node_name(op, other, *options.values()) for other in (Placeholder(), 2)]
-    with_number = _number_recorder(op, names[1], first, second, rules[0])
+    shares = rules[1] is not None and second in rules[1][1]
+    with_number = _number_recorder(op, names[1], first, second, rules[0], shares)
     return None if rules[1] is None else _pair_recorder(op, names[0], first, second, *rules), with_number
+
+
+def _resolved(edge, tensor, shares):
+    """The edge of a view, and whether it requires grad though its gradient ends nowhere.
+
+    None stands for such an edge, so that what its rule alone reads is not kept, unless the rules of both operands ``shares`` it.
+    """
+    edge = edge.resolve(tensor)
+    ends = edge is not None and not shares and leads_nowhere(edge)
+    return (None if ends else edge), ends
 
 
 def _pair_recorder(op, name, first, second, first_rule, second_rule):
@@ -180,16 +193,25 @@ def _pair_recorder(op, name, first, second, first_rule, second_rule):
     first_for_second, second_for_second = first in second_names, second in second_names
     first_reads, second_reads = first_for_first or second_for_first, first_for_second or second_for_second
     keeps_operands = first_reads or second_reads
+    shares = (first_for_first and first_for_second) or (second_for_first and second_for_second)
     keeps = (first, second) if keeps_operands else ()
     node_type = node_class(name, _pair_node(rule_first, rule_second, first_reads, second_reads), op=op, keeps=keeps)
     show_raw(node_type, (*first_names, *second_names))
 
     def record(result, input, other, edge, other_edge):
+        tracked = False
         if edge is not None and edge.__class__ is not tuple:
-            edge = edge.resolve(input)
+            if edge is LEAF:
+                edge = edge.resolve(input)
+            else:
+                edge, tracked = _resolved(edge, input, shares)
         if other_edge is not None and other_edge.__class__ is not tuple:
-            other_edge = other_edge.resolve(other)
-        if edge is None and other_edge is None:
+            if other_edge is LEAF:
+                other_edge = other_edge.resolve(other)
+            else:
+                other_edge, ends = _resolved(other_edge, other, shares)
+                tracked = tracked or ends
+        if edge is None and other_edge is None and not tracked:
             return
         node = node_type()
         node.next_edges = (edge, other_edge)
@@ -209,11 +231,11 @@ def _pair_recorder(op, name, first, second, first_rule, second_rule):
     return record
 
 
-def _number_recorder(op, name, first, second, rule):
+def _number_recorder(op, name, first, second, rule, shares):
     rule, names = rule
     keeps_input, keeps_number = first in names, second in names
     kept_number = () if keeps_number and op.name in WRAPS_NUMBERS else None  # what backward frees
-    base = _number_node(rule, keeps_input, kept_number is not None)
+    base = _number_node(rule, keeps_input, kept_number is not None, shares)
     node_type = node_class(name, base, op=op, keeps=(first,) if keeps_input else ())
     show_raw(node_type, names)
 
@@ -297,7 +319,7 @@ def _pair_node(rule_first, rule_second, first_reads, second_reads):
     return PairNode
 
 
-def _number_node(rule, keeps_input, frees_number):
+def _number_node(rule, keeps_input, frees_number, shares):
     class NumberNode(_KeepingNode):
         __slots__ = ("number",)
         keeps_any = keeps_input or frees_number
@@ -309,7 +331,7 @@ def _number_node(rule, keeps_input, frees_number):
 
         def apply(self, grad):
             if not keeps_input:
-                if frees_number and self.saved.__class__ is Freed:
+                if frees_number and self.saved.__class__ is Freed and (shares or not leads_nowhere(self.next_edges[0])):
                     iter(self.saved)  # raises
                 return (grad if rule is None else rule(grad, None, self.number),)
             value, version = self.saved

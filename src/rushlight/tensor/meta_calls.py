@@ -39,7 +39,7 @@ BY_LENGTHS = frozenset((
     "batched_product", "vector_products", "index_select", "index_add", "index_copy", "index_fill", "embedding", "max_all",
     "min_all", "max_dim", "min_dim", "amax", "amin", "aminmax_pair", "argmax", "argmin", "gather", "scatter_src",
     "scatter_value", "scatter_add", "nll_loss_parts", "cross_entropy_parts", "multi_margin_loss_parts", "index", "rot90",
-    "multilabel_margin_loss_parts", "binary_cross_entropy_pair", "binary_cross_entropy_with_logits_pair", "count_nonzero",
+    "multilabel_margin_loss_parts", "binary_cross_entropy_pair", "binary_cross_entropy_with_logits_pair", "binary_cross_entropy_with_logits_steps", "count_nonzero",
     "soft_margin_loss_pair", "masked_fill", "masked_scatter", "addmm", "baddbmm", "addmv", "addr", "addbmm",
     "layer_norm_parts", "layer_norm_gradients", "rms_norm_gradients", "batch_norm_gradients", "rms_norm_parts", "batch_norm_parts", "vector_norm_parts", "sort_pair", "median_dim", "median_all",
     "nanmedian_dim", "nanmedian_all", "cumsum", "cumprod", "cummax_pair", "cummin_pair", "logcumsumexp", "tril", "triu",

@@ -306,6 +306,17 @@ x.grad_dtype = "float64"
 )
 Case(
     LEAVES,
+    "Another dtype of gradients beside a gradient",
+    """
+x = torch.ones(2, requires_grad=True)
+x.sum().backward()
+x.grad_dtype = torch.float64
+""",
+    "What is there and what comes must have one dtype.",
+    "`x.grad = None` before.",
+)
+Case(
+    LEAVES,
     "Numbers for a tensor of the meta device",
     """
 x = torch.ones(2, device="meta")

@@ -29,7 +29,7 @@ def _spread(grad, like, reduction):
 
 @rule(
     "mse_loss_pair", "smooth_l1_loss_pair", "huber_loss_pair", "binary_cross_entropy_pair",
-    "binary_cross_entropy_with_logits_pair", "soft_margin_loss_pair",
+    "binary_cross_entropy_with_logits_pair", "binary_cross_entropy_with_logits_steps", "soft_margin_loss_pair",
 )  # fmt: skip
 def distance(call):
     """Losses of pairs of elements."""

@@ -441,10 +441,10 @@ class addcmul:
         return grad
 
     def d_tensor1(grad, tensor2, value):
-        return scaled(grad * conj(tensor2), conj(value))
+        return grad * conj(scaled(tensor2, value))
 
     def d_tensor2(grad, tensor1, value):
-        return scaled(grad * conj(tensor1), conj(value))
+        return grad * conj(scaled(tensor1, value))
 
 
 @op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", kind=ELEMENTWISE, inplace=True)

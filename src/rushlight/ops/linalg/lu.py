@@ -232,6 +232,8 @@ def _check_pivots(pivots, size):
 class lu_solution:
     """X with A X = B (X A = B; A^H for A) of a factored A."""
 
+    unshown = ("pivots",)
+
     def forward(LU, pivots, B, left, adjoint):
         if not B.size:  # also in dtypes that have no kernel
             return columns(B)
