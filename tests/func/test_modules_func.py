@@ -258,7 +258,7 @@ LOSSES = {
     "gather": lambda s, y: s.gather(1, y.unsqueeze(1)).sin().sum(),
     "index": lambda s, y: s[y, :2].sin().sum(),
     "index_add": lambda s, y: s.index_add(0, y, s * 2).sin().sum(),
-    "scatter": lambda s, y: s.scatter(1, y.unsqueeze(1), s * 3).sin().sum(),
+    "scatter": lambda s, y: s.scatter(1, y.unsqueeze(1), s[:, :1] * 3).sin().sum(),
     "take": lambda s, y: s.take(y).sin().sum(),
     "sort": lambda s, y: (s.sort(1).values * rl.arange(3.0)).sum(),
     "cumprod": lambda s, y: s.cumprod(1).sin().sum(),
