@@ -17,4 +17,4 @@ def test_as_gloo(tmp_path, count):
 @pytest.mark.slow
 def test_options_together(tmp_path):
     cases, different = differences(tmp_path, 2, "options.py", lambda name: 2e-3 if "narrow" in name else 2e-5)
-    assert cases > 25 and not different
+    assert cases > 10 and not different
