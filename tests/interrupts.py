@@ -9,13 +9,12 @@ import sys
 from rushlight.amp.state import state as amp
 from rushlight.autograd.engine import accumulating
 from rushlight.autograd.modes import _State, state
-from rushlight.base import exporting as base_exporting
+from rushlight.base import exporting
 from rushlight.base.user_code import PACKAGE
 from rushlight.compat import modes
 from rushlight.nn.modules import hooks
 from rushlight.nn.modules.module import Module
 from rushlight.nn.utils import parametrize
-from rushlight.onnx import modes as onnx_modes
 from rushlight.random.generator import default_generator
 from rushlight.serialization import settings
 from rushlight.sparse.invariants import check_sparse_tensor_invariants
@@ -39,8 +38,7 @@ def switches():
         "print options": printing.get_printoptions(),
         "checkpoint": dict(checkpoint._settings),
         "serialization": (settings._settings.mmap_flags, settings._settings.safe_globals, settings.skips_data()),
-        "exports to ONNX": onnx_modes._State.exports,
-        "exports": base_exporting._State.exports,
+        "exports": dict(exporting.UNDER_WAY),
         "random": default_generator.state_bytes().tobytes(),
         "collector": gc.isenabled(),
         "sparse invariants": check_sparse_tensor_invariants.is_enabled(),

@@ -14,13 +14,11 @@ import rushlight as torch
 from interrupts import enter_and_leave, interrupted, of_contexts, of_package, switches
 from rushlight import fx
 from rushlight.autograd import forward_ad
-from rushlight.base import contexts
-from rushlight.base import exporting as base_exporting
+from rushlight.base import contexts, exporting
 from rushlight.compat import modes
 from rushlight.func import reverse
 from rushlight.kernels.compiler import lowering
 from rushlight.nn.utils import parametrize
-from rushlight.onnx import modes as onnx_modes
 from rushlight.tensor import interposers, overrides, printing
 from rushlight.tensor.nonfinite import find_nonfinite
 from rushlight.utils import checkpoint, flop_counter, module_tracker, recompute
@@ -75,8 +73,7 @@ CONTEXTS = {
     module_tracker.ModuleTracker: module_tracker.ModuleTracker,
     recompute.random_state: lambda: recompute.random_state(torch.Generator().manual_seed(3).get_state()),
     recompute._operations: lambda: recompute._operations([]),
-    onnx_modes.exporting: onnx_modes.exporting,
-    base_exporting.exporting: base_exporting.exporting,
+    exporting.exporting: lambda: exporting.exporting("torch.onnx"),
     checkpoint._setting: lambda: checkpoint.set_checkpoint_early_stop(False),
 }
 ELSEWHERE = {

@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -10,8 +11,8 @@ PAGE = ROOT / "src" / "rushlight" / "ops" / "contents.py"
 HEAD = '''\
 """What the op table holds, so that `import rushlight` need not read it whole: records import their modules when first asked for.
 
-By modules: the names of operations and of composites, each with the places where it is public and whether it has an in-place
-form, and the names of functions of lists. Written by tools/write_contents.py from the records themselves.
+By modules: the names of operations and of composites, those together that are public at the same places and have or have not an
+in-place form, and the names of functions of lists. Written by tools/write_contents.py from the records themselves.
 """
 
 # fmt: off
@@ -31,27 +32,33 @@ def contents():
         importlib.import_module(name)
     from rushlight.ops.table import BOTH, COMPOSITES, INPLACE_LISTS, TABLE
 
-    def described(entry):
-        places = "BOTH" if tuple(entry.names) == BOTH else repr(tuple(entry.names))
-        return f"({places}, {bool(entry.inplace)})"
-
-    lines = [HEAD]
-    for title, records in ("OPERATIONS", TABLE), ("COMPOSITES", COMPOSITES):
-        found: dict[str, list[str]] = {}
+    found: dict[str, dict] = {}
+    for title, records in ("OPERATIONS", TABLE), ("COMPOSITES", COMPOSITES), ("INPLACE_LISTS", INPLACE_LISTS):
         for name, entry in sorted(dict.items(records)):
-            found.setdefault(entry.__wrapped__.__module__, []).append(f"        {name!r}: {described(entry)},")
-        lines.append(_grouped(title, found))
-    found = {}
-    for name, (function, _) in sorted(dict.items(INPLACE_LISTS)):
-        found.setdefault(function.__module__, []).append(f"        {name!r}: (),")
-    lines.append(_grouped("INPLACE_LISTS", found))
-    return "\n".join(lines).replace("'", '"')
+            if records is INPLACE_LISTS:
+                module, kind = entry[0].__module__, "((), False)"
+            else:
+                places = "BOTH" if tuple(entry.names) == BOTH else repr(tuple(entry.names))
+                module, kind = entry.__wrapped__.__module__, f"({places}, {bool(entry.inplace)})"
+            found.setdefault(title, {}).setdefault(module, {}).setdefault(kind, []).append(name)
+    return "\n".join([HEAD, *(_part(title, modules) for title, modules in found.items())]).replace("'", '"')
 
 
-def _grouped(title, found):
-    """A dict of dicts: what each module holds."""
-    blocks = [f'    "{module}": {{\n' + "\n".join(rows) + "\n    }," for module, rows in sorted(found.items())]
-    return f"{title} = {{\n" + "\n".join(blocks) + "\n}\n"
+def _part(title, modules):
+    """A dictionary of modules, each with a dictionary from places and form to names."""
+    lines = [f"{title} = {{"]
+    for module, kinds in sorted(modules.items()):
+        lines.append(f'    "{module}": {{')
+        for kind, names in kinds.items():
+            rows = textwrap.wrap(" ".join(names), 116, break_on_hyphens=False)
+            head, tail = f"        {kind}: ", ","
+            if len(rows) > 1 or len(head) + len(rows[0]) > 116:
+                head, tail = head + '"""', '""",'
+                lines += [head, *rows[:-1], rows[-1] + tail]
+            else:
+                lines.append(f'{head}"{rows[0]}"{tail}')
+        lines.append("    },")
+    return "\n".join([*lines, "}\n"])
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ PARTS = (contents.OPERATIONS, table.TABLE), (contents.COMPOSITES, table.COMPOSIT
 def check(module):
     import_module(module)
     for listed, records in PARTS:
-        missing = [name for name in listed.get(module, ()) if not dict.__contains__(records, name)]
+        names = " ".join(listed.get(module, {}).values()).split()
+        missing = [name for name in names if not dict.__contains__(records, name)]
         assert not missing, (module, missing)
 
 
@@ -56,7 +57,7 @@ def test_every_module_can_be_imported_first_and_writes_what_is_listed():
 
 
 def test_records_are_read_when_asked_for():
-    records = Records({"rushlight.ops.table": ["absent"]})
+    records = Records({"rushlight.ops.table": {((), False): "absent"}})
     assert "absent" in records and "other" not in records and records.get("other") is None
     with pytest.raises(KeyError, match=r"rushlight.ops.table writes no absent into the table"):
         records["absent"]

@@ -1,4 +1,4 @@
-"""Whether `torch.export.export` is running a module: what `torch.compiler.is_exporting` answers."""
+"""Whether an export is under way: what `torch.compiler.is_exporting` and `torch.onnx.is_in_onnx_export` answer."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ from typing import Any
 
 from .contexts import contextmanager
 
-
-class _State:
-    exports = 0  # how many are under way
+UNDER_WAY = {"torch.export": 0, "torch.onnx": 0}  # how many exports, one within another
 
 
 def is_exporting() -> bool:
     """Whether code is being exported: True while `torch.export.export` runs it."""
-    return _State.exports > 0
+    return UNDER_WAY["torch.export"] > 0
+
+
+def is_in_onnx_export() -> bool:
+    """Whether `torch.onnx.export` is running the model."""
+    return UNDER_WAY["torch.onnx"] > 0
 
 
 @contextmanager
-def exporting() -> Any:
-    """A block in which `is_exporting` is True."""
-    before = _State.exports
+def exporting(by: str) -> Any:
+    """A block in which an export by ``torch.export`` or ``torch.onnx`` is under way."""
+    before = UNDER_WAY[by]
     try:
-        _State.exports = before + 1
+        UNDER_WAY[by] = before + 1
         yield
     finally:
-        _State.exports = before
+        UNDER_WAY[by] = before

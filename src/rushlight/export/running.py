@@ -97,7 +97,7 @@ class Runner:
         bound = inspect.BoundArguments(self._signature, pytree.tree_unflatten(leaves, self.in_spec))
         kept = _Kept(self.module)
         try:
-            with fork_rng(), no_grad(), exporting(), interposed(recording):
+            with fork_rng(), no_grad(), exporting("torch.export"), interposed(recording):
                 found = self.module(*bound.args, **bound.kwargs)
                 outputs, self.output_spec = pytree.tree_flatten(found)
                 noted = recording.noted(outputs)

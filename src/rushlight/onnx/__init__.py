@@ -5,7 +5,8 @@ from ..version import __version__ as producer_version
 from . import errors
 from .errors import OnnxExporterError
 from .exporting import export
-from .modes import OperatorExportTypes, TrainingMode, is_in_onnx_export, select_model_mode_for_export
+from ..base.exporting import is_in_onnx_export
+from .modes import OperatorExportTypes, TrainingMode, select_model_mode_for_export
 from .program import ONNXProgram
 
 producer_name = "rushlight"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.errors import hinted
+from ..base.exporting import exporting
 from ..base.user_code import to_user
 from ..export import Dim, ExportedProgram
 from ..export import export as export_program
@@ -15,7 +16,7 @@ from ..nn import Module
 from ..tensor import Tensor
 from ..utils import _pytree as pytree
 from .errors import OnnxExporterError
-from .modes import TrainingMode, exporting, select_model_mode_for_export
+from .modes import TrainingMode, select_model_mode_for_export
 
 
 def call_of(args: Any, kwargs: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
@@ -37,7 +38,7 @@ def capture(model: Any, args: Any, kwargs: Any, shapes: Any, mode: TrainingMode,
         raise OnnxExporterError(hinted(f"cannot export {type(model).__name__}", "give a module or an exported program"))
     line = f"[torch.onnx] Obtain model graph for `{type(model).__name__}([...]` with `torch.export.export(..., strict=False)`..."
     say(line)
-    with select_model_mode_for_export(model, mode), exporting():
+    with select_model_mode_for_export(model, mode), exporting("torch.onnx"):
         try:
             found = export_program(model, args, kwargs, dynamic_shapes=shapes)
         except Exception as error:

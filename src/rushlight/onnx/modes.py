@@ -1,4 +1,4 @@
-"""Whether an export is under way, and the modes that a module is exported in."""
+"""The modes that a module is exported in."""
 
 from __future__ import annotations
 
@@ -24,26 +24,6 @@ class OperatorExportTypes(IntEnum):
     ONNX_ATEN = 1
     ONNX_ATEN_FALLBACK = 2
     ONNX_FALLTHROUGH = 3
-
-
-class _State:
-    exports = 0  # how many are under way
-
-
-def is_in_onnx_export() -> bool:
-    """Whether `torch.onnx.export` is running the model."""
-    return _State.exports > 0
-
-
-@contextmanager
-def exporting() -> Any:
-    """A block in which `is_in_onnx_export` is True."""
-    before = _State.exports
-    try:
-        _State.exports = before + 1
-        yield
-    finally:
-        _State.exports = before
 
 
 @contextmanager

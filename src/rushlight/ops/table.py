@@ -108,12 +108,24 @@ RELAXED = "relaxed"  # as OWN, and half precision takes infinities for numbers t
 ALL = 1 << 62  # results that require grad, where a record does not say how many
 
 
+def _of_all(method):
+    """A method of a dictionary of records, once all of them are there."""
+
+    def call(records):
+        records.load()
+        return method(records)
+
+    return call
+
+
 class Records(dict):
     """Records by name. The module of one is imported when it is first asked for, all modules when somebody goes through them."""
 
     def __init__(self, found_in):
         super().__init__()
-        self.modules = {name: module for module, names in found_in.items() for name in names}
+        self.modules = {
+            name: module for module, kinds in found_in.items() for names in kinds.values() for name in names.split()
+        }
 
     def __missing__(self, name):
         import_module(self.modules[name])
@@ -132,25 +144,9 @@ class Records(dict):
         for module in dict.fromkeys(self.modules.values()):
             import_module(module)
 
-    def __len__(self):
-        self.load()
-        return super().__len__()
-
-    def __iter__(self):
-        self.load()
-        return super().__iter__()
-
-    def keys(self):
-        self.load()
-        return super().keys()
-
-    def values(self):
-        self.load()
-        return super().values()
-
-    def items(self):
-        self.load()
-        return super().items()
+    __len__, __iter__, keys, values, items = map(
+        _of_all, (dict.__len__, dict.__iter__, dict.keys, dict.values, dict.items)
+    )
 
 
 TABLE = Records(contents.OPERATIONS)  # name -> Op

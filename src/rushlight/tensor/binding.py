@@ -69,24 +69,27 @@ _PYTHONS_OWN = frozenset(("norm", "tensordot", "unique", "unique_consecutive"))
 
 def bind_all():
     """Let every operation of the table be found under its names; its functions are made when one of them is first used."""
-    for found_in, bind in (contents.OPERATIONS, _bind_operation), (contents.COMPOSITES, _bind_composite):
-        for module, entries in found_in.items():
-            for name, (names, inplace) in entries.items():
-                _expect(Pending(bind, name, module), names, inplace)
-    for module, names in contents.INPLACE_LISTS.items():
-        for name in names:
-            expect("functions", name, Pending(_bind_lists, name, module))
+    parts = (
+        (contents.OPERATIONS, _bind_operation),
+        (contents.COMPOSITES, _bind_composite),
+        (contents.INPLACE_LISTS, _bind_lists),
+    )
+    for found_in, bind in parts:
+        for module, kinds in found_in.items():
+            for (where, inplace), names in kinds.items():
+                for name in names.split():
+                    _expect(Pending(bind, name, module), where, inplace)
     for name, attribute in PROPERTIES.items():
         setattr(Tensor, name, attribute)
     for dunder in OPERATORS:
         expect("Tensor", dunder, Pending(_bind_operator, dunder))
 
 
-def _expect(pending, names, inplace):
+def _expect(pending, where, inplace):
     """Let the functions of an entry be found in all their places."""
-    _expect_form(pending, pending.entry, names)
+    _expect_form(pending, pending.entry, where)
     if inplace:
-        _expect_form(pending, pending.entry + "_", inplace_names(names))
+        _expect_form(pending, pending.entry + "_", inplace_names(where))
 
 
 def _expect_form(pending, name, names):

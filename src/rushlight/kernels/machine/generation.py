@@ -1,7 +1,7 @@
 """LLVM's code generation, by several threads at once.
 
 llvmlite lets one thread at a time into LLVM. LLVM itself asks for less: each thread needs a context and a target machine of its
-own. So the five functions that generate code are called here as they are in llvmlite's library, past its lock.
+own. So the functions that generate code are called here as they are in llvmlite's library, past its lock.
 """
 
 from __future__ import annotations
