@@ -6,8 +6,28 @@ from typing import Any
 
 from ..base import dtypes
 from ..base.device import sparse_coo
+from ..tensor import Tensor
 from .creation import empty_coo, sparse_coo_tensor
 from .tensors import SparseTensor
+
+
+def _made(dtype: Any, args: Any, kwargs: Any) -> Any:
+    """A COO tensor of lengths, of one sequence of them, or of indices, values and perhaps a size."""
+    if not args or all(isinstance(each, int) for each in args):
+        return empty_coo(args or (0,), dtype)
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        return empty_coo(args[0], dtype)
+    return sparse_coo_tensor(*args, dtype=dtype, **kwargs)
+
+
+def new(self: SparseTensor, *args: Any, **kwargs: Any) -> Any:
+    """A tensor of this tensor's dtype, COO as it is, made as by its legacy type: ``x.new(indices, values, size)``."""
+    if self.layout is not sparse_coo:
+        return Tensor.new(self, *args, **kwargs)
+    return _made(self.dtype, args, kwargs)
+
+
+setattr(SparseTensor, "new", new)  # noqa: B010 - mypy takes no assignment to a method
 
 
 class _LegacyType(type):
@@ -16,11 +36,7 @@ class _LegacyType(type):
     dtype: Any
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if not args or all(isinstance(each, int) for each in args):
-            return empty_coo(args or (0,), cls.dtype)
-        if len(args) == 1 and isinstance(args[0], (tuple, list)):
-            return empty_coo(args[0], cls.dtype)
-        return sparse_coo_tensor(*args, dtype=cls.dtype, **kwargs)
+        return _made(cls.dtype, args, kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return type(instance) is SparseTensor and instance.layout is sparse_coo and instance.dtype is cls.dtype
