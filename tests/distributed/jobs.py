@@ -72,9 +72,8 @@ def stories(folder, count, program, library):
         if library == "rushlight"
         else torch_job(count, program, library, place)
     )
-    for job in jobs:
-        status, out, err = finish(job)
-        assert status == 0, f"{out}\n{err}"
+    ended = [finish(job) for job in jobs]
+    assert not any(status for status, _, _ in ended), "\n".join(f"{out}\n{err}" for _, out, err in ended)
     return [json.loads((place / f"{rank}.json").read_text()) for rank in range(count)]
 
 

@@ -283,12 +283,13 @@ for _name, _call in GRADIENTS.items():
 
     CASES[f"gradient of {_name}"] = differentiated
 
+# Wrong split sizes are no case here: PyTorch finds them in a thread, and the barrier after a case may raise them once more.
 REFUSED = [
     "d.all_gather([x], x)", "d.all_gather([x] * size + [x], x)", "d.all_gather([x, x[:2]] * (size // 2), x)",
     "d.all_gather_into_tensor(m.zeros(size, 5), x)", "d.all_gather_into_tensor(m.zeros(size, 4), x)", "d.broadcast(x, 7)", "d.broadcast(x)",
     "d.broadcast(x, 0, group_src=0)", "d.gather(x, [x] * size, dst=other)", "d.gather(x, None, dst=rank)", "d.scatter(x, None, src=rank)",
     "d.scatter(x, [x] * size, src=other)", "d.scatter(x, [x], src=rank)", "d.reduce_scatter(x[:2], [x])", "d.gather(x, [x], dst=rank)",
-    "d.all_to_all_single(x, x, [1] * size, [2] * size)", "d.send(x, rank)", "d.send(x)", "d.new_group([0, 9])",
+    "d.send(x, rank)", "d.send(x)", "d.new_group([0, 9])",
     "d.new_group([0, 0])", "d.new_group(list(range(size + 1)))", "d.all_reduce(x, op='SUM')", "d.all_reduce([x])", "d.reduce(x)",
     "d.get_rank(d.GroupMember.NON_GROUP_MEMBER)", "d.P2POp(d.send, x, 0)", "d.new_subgroups(size + 1)",
     "d.scatter_object_list([None], None, rank)", "d.init_process_group('gloo')", "d.get_backend()",
