@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...base.shapes import contiguous_strides
 from ..language.value_types import NUMPY, computed_in, scalar_of
 from ..machine.host import lanes
 
@@ -44,6 +45,13 @@ class Layout(NamedTuple):
         """The Layout of a plain copy."""
         return Layout(self.shape, self.dtype)
 
+    def spread(self):
+        """The Layout with its strides said, also where they are those of a plain array."""
+        if self.strides is not None:
+            return self
+        step = self.dtype.itemsize
+        return Layout(self.shape, self.dtype, tuple([each * step for each in contiguous_strides(self.shape)]))
+
     def turned(self, order):
         """The Layout of the array with its dimensions in another order."""
         shape = tuple([self.shape[axis] for axis in order])
@@ -54,6 +62,9 @@ class Layout(NamedTuple):
                 return Layout(shape, self.dtype, strides)
             step *= length
         return Layout(shape, self.dtype)
+
+
+Layouts = tuple  # annotates a parameter that is a list of arrays: the plan is given the Layout of each, None for None
 
 
 def lanes_for(scalar):

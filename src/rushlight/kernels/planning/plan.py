@@ -46,16 +46,26 @@ class Condition(NamedTuple):
     arguments: tuple
 
 
-class Plan(NamedTuple):
-    """``launches``, one after the other. ``results``: name -> Layout of what is allocated and returned. ``scratch``: (name,
-    elements, dtype) of memory that the launches need; ``thread_scratch``: so much for each thread.
+class Made(NamedTuple):
+    """What the host makes before the launches: ``function(*arguments)``, given as those of a Launch are, an array or a number."""
 
-    ``copied``: operand of which a plain copy is taken -> its dtype, None for its own. ``turned``: result -> order of the
-    dimensions in which it is returned, as a copy. ``rounded``: result -> dtype in which it is returned. ``zeroed``: names of results that begin as zeros. ``in_place``: names of operands that are written,
-    and returned before the results.
+    function: Callable
+    arguments: tuple
+
+
+class Plan(NamedTuple):
+    """``launches``, one after the other: each a Launch, or what has ``arguments`` and a ``function()`` that takes them.
+    ``results``: name -> Layout of what is allocated and returned. ``scratch``: (name, elements, dtype) of memory that the
+    launches need; ``thread_scratch``: so much for each thread.
+
+    What is done before them: ``conditions`` are asked; ``copied``: operand of which a plain copy is taken -> its dtype, None
+    for its own (of a list: of those that are not plain); ``zeroed``: names of results that begin as zeros; ``begun``: result
+    -> operand whose numbers it begins with; ``made``: name -> Made. And behind them: ``turned``: result -> order of the
+    dimensions in which it is returned, as a copy; ``rounded``: result -> dtype in which it is returned. ``in_place``: names
+    of operands that are written, and returned before the results; where one is copied, the copy is written back.
     """
 
-    launches: Sequence[Launch]
+    launches: Sequence
     results: dict
     scratch: Sequence = ()
     thread_scratch: Sequence = ()
@@ -63,6 +73,8 @@ class Plan(NamedTuple):
     turned: Mapping = _NOTHING
     rounded: Mapping = _NOTHING
     zeroed: tuple = ()
+    begun: Mapping = _NOTHING
+    made: Mapping = _NOTHING
     in_place: tuple = ()
     check: Check | None = None
     conditions: Sequence[Condition] = ()

@@ -1,7 +1,7 @@
 """The runner: plans, and the operations they are for, as functions that do what every call has to do and nothing else.
 
-Such a function is generated as text, with a name for all that it uses, and put together with its values: by the structure of
-a plan (how many results, scratch arrays, arguments), of which there are few, so that a new shape costs no compilation.
+Such a function is generated as text, with a name for all that it uses, and put together with its values: texts that are alike
+but for these are compiled once, so that a new shape costs no compilation.
 
     def softmax(self, dim, dtype):                      # an operation: its plans are found by layouts and options
         flags = self.flags.num
@@ -12,9 +12,13 @@ a plan (how many results, scratch arrays, arguments), of which there are few, so
         return enter(self, dim, dtype) if run is None else run(self)
 
     def run(self):                                      # a plan
-        out = empty(out_shape, out_dtype)
-        call0(self, out, number0_2, number0_3)
+        out = _2(_0, _1)                                # np.empty, its shape and dtype
+        _5(self, out, _3, _4)                           # a kernel, and numbers
         return out
+
+    def cat(tensors, dim):                              # of lists there is an `outline` of all layouts
+        run = find((outline(tensors, room), dim))
+        return enter(tensors, dim) if run is None else run(tensors)
 """
 
 from __future__ import annotations
@@ -24,14 +28,20 @@ import inspect
 
 import numpy as np
 
-from ...ops.moving import copied
+from ...base import settings
+from ...ops.moving import copied, write
 from ..compiler.kernel import compiled, pool
 from ..machine.scratch import scratch
+from .array_lists import outline_function, outline_room
 from .layout import is_plain, layout_of
+from .plan import Launch
 from .plans import Plans
 from .registry import kernel_for
 
 _THREADED_FROM = 5000  # nanoseconds: below, the calling thread is done before another one has begun
+_KEPT_FROM = (
+    1 << 16
+)  # bytes of scratch memory that stay with the Python thread: the system's are found anew, page by page
 _PLAIN, _ALIGNED = 0x101, 0x100  # in the number of an array's flags
 
 
@@ -42,29 +52,79 @@ def kernel_of(launch):
     return compiled((name, build.__module__, build.__name__, *launch.form), lambda: build(*launch.form))
 
 
-def runner(plan, parameters):
-    """A function of what differs from call to call, named ``parameters``, that runs the plan and returns its results."""
-    results, shared, check = plan.results, plan.scratch, plan.check
-    values = [np.empty, np.zeros, np.count_nonzero, copied, own_scratch]
-    for layout in results.values():
-        values += layout[:2]
-    for _, elements, dtype in (*shared, *plan.thread_scratch):
-        values += elements, dtype
-    for settings in (plan.copied, plan.turned, plan.rounded):
-        values += settings.values()
-    forms, flag = [], None
+def function_of(launch):
+    """What a launch calls."""
+    if launch.__class__ is not Launch:
+        return launch.function()
+    kernel = kernel_of(launch)
+    return kernel.threaded if launch.nanoseconds >= _THREADED_FROM else kernel.alone
+
+
+class _Text:
+    """The lines of a function, with the ``names`` in them of what it uses, and the ``values`` of these."""
+
+    def __init__(self):
+        self.lines, self.names, self.values = [], [], []
+
+    def value(self, value):
+        self.names.append(f"_{len(self.names)}")
+        self.values.append(value)
+        return self.names[-1]
+
+    def call(self, function, arguments):
+        given = [each if each.__class__ is str else self.value(each) for each in arguments]
+        return f"{self.value(function)}({', '.join(given)})"
+
+
+def runner(plan, parameters, lists=()):
+    """A function of what differs from call to call, named ``parameters``, that runs the plan and returns its results. Of the
+    parameters, ``lists`` are lists of arrays."""
+    text, returned = _Text(), [f"{name}_given" if name in plan.copied else name for name in plan.in_place]
+    add, value, call = text.lines.append, text.value, text.call
+    for condition in plan.conditions:
+        add(f"if {call(*condition)} is False: return NotImplemented")
+    for name in plan.in_place:
+        if name in plan.copied:
+            add(f"{name}_given = {name}")
+    for name, dtype in plan.copied.items():
+        add(f"{name} = {call(plain_ones, (name,)) if name in lists else call(copied, (name, dtype))}")
+    _add_memory(plan, text)
+    for name, made in plan.made.items():
+        add(f"{name} = {call(*made)}")
     for launch in plan.launches:
-        kernel = kernel_of(launch)
-        run = kernel.threaded if launch.nanoseconds >= _THREADED_FROM else kernel.alone
-        forms.append(_form(launch.arguments, values, run))
-    if check is not None:
-        forms.append(_form(check.arguments, values, check.function))
-        is_one = (check.flag, 1) in [(name, elements) for name, elements, _ in shared]
-        flag = f"{check.flag}.item()" if is_one else f"count_nonzero({check.flag})"
-    conditions = tuple([_form(condition.arguments, values, condition.function) for condition in plan.conditions])
-    names = [tuple([name for name, _, _ in places]) for places in (shared, plan.thread_scratch)]
-    settings = tuple(plan.copied), tuple(plan.turned), tuple(plan.rounded), plan.zeroed, plan.in_place
-    return _run_maker(parameters, tuple(results), *names, *settings, flag, tuple(forms), conditions)(*values)
+        add(call(function_of(launch), launch.arguments))
+    if plan.check is not None:
+        flag, *check = plan.check
+        is_one = (flag, 1) in [(name, elements) for name, elements, _ in plan.scratch]
+        add(f"if {f'{flag}.item()' if is_one else call(np.count_nonzero, (flag,))}: {call(*check)}")
+    for name, order in plan.turned.items():
+        add(f"{name} = {value(copied)}({name}.transpose({value(order)}))")
+    for name, dtype in plan.rounded.items():
+        add(f"{name} = {call(copied, (name, dtype))}")
+    for name in plan.in_place:
+        if name in plan.copied:
+            add(call(write, (f"{name}_given", name)))
+    add(f"return {', '.join((*returned, *plan.results))}")
+    return _made("run", parameters, tuple(text.lines), tuple(text.names))(*text.values)
+
+
+def _add_memory(plan, text):
+    """The lines that make results and scratch memory."""
+    add, call = text.lines.append, text.call
+    for name, layout in plan.results.items():
+        if name in plan.begun:
+            add(f"{name} = {call(copied, (plan.begun[name], layout.dtype))}")
+        else:
+            add(f"{name} = {call(np.zeros if name in plan.zeroed else np.empty, layout[:2])}")
+    for name, elements, dtype in plan.scratch:
+        if name in plan.zeroed:
+            add(f"{name} = {call(np.zeros, (elements, dtype))}")
+        elif elements * np.dtype(dtype).itemsize < _KEPT_FROM or (plan.check and name == plan.check.flag):
+            add(f"{name} = {call(np.empty, (elements, dtype))}")
+        else:
+            add(f"{name} = {text.value(scratch)}({name!r}, {text.value(elements)}, {text.value(dtype)})")
+    for name, elements, dtype in plan.thread_scratch:
+        add(f"{name} = {text.value(own_scratch)}({name!r}, {text.value(elements)}, {text.value(dtype)})")
 
 
 def own_scratch(name, elements, dtype):
@@ -72,44 +132,15 @@ def own_scratch(name, elements, dtype):
     return scratch(name, elements * pool().scratch_areas, dtype)
 
 
-def _form(arguments, values, function):
-    """The names among the arguments of a call, None for each number; it and the function are added to ``values``."""
-    values.append(function)
-    values += [argument for argument in arguments if argument.__class__ is not str]
-    return tuple([argument if argument.__class__ is str else None for argument in arguments])
+def plain_ones(arrays):
+    """The arrays of a list, copied where they are not plain."""
+    return [array if is_plain(array) else copied(array) for array in arrays]
 
 
 @functools.cache
-def _run_maker(parameters, results, shared, own, taken, turned, rounded, zeroed, in_place, flag, forms, conditions):
-    """What takes the values of a plan and returns the function that runs it, for all plans with these names.
-
-    ``forms`` are those of the launches, and behind them that of the check, if there is a ``flag``: the text of its condition.
-    """
-    memory = (*results, *shared)
-    names = ["empty", "zeros", "count_nonzero", "copied", "own_scratch"]
-    names += [f"{name}_{what}" for name in (*memory, *own) for what in ("shape", "dtype")]
-    names += [f"{name}_kind" for name in taken]
-    names += [f"{name}_order" for name in turned]
-    names += [f"{name}_kind" for name in rounded]
-    lines, calls = [], []
-    for i, form in enumerate((*forms, *conditions)):
-        arguments = [f"number{i}_{place}" if name is None else name for place, name in enumerate(form)]
-        names += [f"call{i}", *[argument for argument, name in zip(arguments, form) if name is None]]
-        calls.append(f"call{i}({', '.join(arguments)})")
-    lines = [f"if {call} is False: return NotImplemented" for call in calls[len(forms) :]]
-    lines += [f"{name} = copied({name}, {name}_kind)" for name in taken]
-    lines += [f"{name} = {'zeros' if name in zeroed else 'empty'}({name}_shape, {name}_dtype)" for name in memory]
-    lines += [f"{name} = own_scratch('{name}', {name}_shape, {name}_dtype)" for name in own]
-    lines += calls[: len(forms)]
-    if flag is not None:
-        lines[-1] = f"if {flag}: {lines[-1]}"
-    lines += [f"{name} = copied({name}.transpose({name}_order))" for name in turned]
-    lines += [f"{name} = copied({name}, {name}_kind)" for name in rounded]
-    return _made("run", parameters, [*lines, f"return {', '.join((*in_place, *results))}"], names)
-
-
 def _made(name, parameters, lines, names):
-    """The generated function that takes what ``names`` are for and returns a function of these lines, which uses it."""
+    """The generated function that takes what ``names`` are for and returns a function of these lines, which uses it: one for
+    all plans and operations with these lines."""
     text = [f"def make({', '.join(names)}):", f"    def {name}({', '.join(parameters)}):"]
     text += [f"        {line}" for line in lines] + [f"    return {name}"]
     made = {}
@@ -131,16 +162,20 @@ def plan_for(*names):
 def operation(plan):
     """The kernel of an operation whose plans are ``plan(*layouts and options)``: None where there is no program.
 
-    Parameters annotated with Layout are arrays (with ``Layout | None``, which may be missing), those with Passed are
-    passed on. All others choose the plan, with the layouts.
+    Parameters annotated with Layout are arrays (with ``Layout | None``, which may be missing), those with Layouts lists of
+    such, those with Passed are passed on. All others choose the plan, with the layouts and the number of threads.
     """
     code = inspect.unwrap(plan).__code__
     names = code.co_varnames[: code.co_argcount]
     kinds = tuple([_KINDS[plan.__annotations__.get(name)] for name in names])
     given = tuple([name for name, kind in zip(names, kinds) if kind is not None])
+    lists = [name for name, kind in zip(names, kinds) if kind is LISTED]
     found = Plans()
+    settings.thread_listeners.append(lambda threads: found.clear())
 
     def enter(*arguments):
+        if any(value.__class__ is not list for value, kind in zip(arguments, kinds) if kind is LISTED):
+            return NotImplemented
         arrays = [array for array, kind in zip(arguments, kinds) if kind in _ARRAYS]
         properties = _PROPERTIES[all(array is None or is_plain(array) for array in arrays)]
         layouts, key = [], []
@@ -148,29 +183,35 @@ def operation(plan):
             if kind in _ARRAYS:
                 layouts.append(None if value is None else layout_of(value))
                 key += [None if value is None else getattr(value, each) for each in properties]
+            elif kind is LISTED:
+                key.append(outline_function()(value, outline_room()))
+                if key[-1] is None or not all(array is None or array.flags.aligned for array in value):
+                    return NotImplemented
+                layouts.append(tuple([None if array is None else layout_of(array) for array in value]))
             elif kind is PASSED:
                 layouts.append(name)
             else:
                 layouts.append(value)
                 key.append(value)
         made = plan(*layouts)
-        run = found[tuple(key)] = _declined if made is None else runner(made, given)
+        run = found[tuple(key)] = _declined if made is None else runner(made, given, lists)
         return run(*[value for value, kind in zip(arguments, kinds) if kind is not None])
 
-    return _call_maker(names, kinds)(found.get, _declined, enter)
+    outlines = (outline_function(), outline_room()) if lists else ()
+    return _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
 
 
-ARRAY, MAYBE_ARRAY, PASSED = range(3)
+ARRAY, MAYBE_ARRAY, PASSED, LISTED = range(4)
 # Of parameters, by the text of their annotations: None for what chooses the plan.
-_KINDS = {"Layout": ARRAY, "Layout | None": MAYBE_ARRAY, "Passed": PASSED, None: None}
+_KINDS = {"Layout": ARRAY, "Layout | None": MAYBE_ARRAY, "Passed": PASSED, "Layouts": LISTED, None: None}
 _ARRAYS = ARRAY, MAYBE_ARRAY
 _PROPERTIES = ("shape", "dtype", "strides"), ("shape", "dtype")  # of arrays in keys: of any, of plain ones
 
 
-@functools.cache
 def _call_maker(names, kinds):
-    """What takes ``find``, ``declined`` and ``enter`` and returns the function of an operation with such parameters."""
-    flags, keys = [], ([], [])
+    """What takes ``find``, ``declined``, ``enter`` and, where there are lists, ``outline`` and ``room``, and returns the
+    function of an operation with such parameters."""
+    flags, keys, is_listed = [], ([], []), LISTED in kinds
     for name, kind in zip(names, kinds):
         if kind in _ARRAYS:
             flags.append(f"{name}.flags.num" if kind is ARRAY else f"(-1 if {name} is None else {name}.flags.num)")
@@ -178,6 +219,8 @@ def _call_maker(names, kinds):
             if kind in _ARRAYS:
                 condition = "" if kind is ARRAY else f"None if {name} is None else "
                 key += [f"{condition}{name}.{each}" for each in properties]
+            elif kind is LISTED:
+                key.append(f"outline({name}, room)")
             elif kind is None:
                 key.append(name)
     strided, plain = (f"find(({', '.join(key)},))" for key in keys)
@@ -188,9 +231,12 @@ def _call_maker(names, kinds):
         f"    run = {plain}",
         "else:",
         f"    run = {strided} if flags & {_ALIGNED} else declined",
+    ]
+    lines = [
+        *(lines if flags else [f"run = {plain}"]),
         f"return enter({', '.join(names)}) if run is None else run({given})",
     ]
-    return _made("call", names, lines, ("find", "declined", "enter"))
+    return _made("call", names, tuple(lines), ("find", "declined", "enter", *("outline", "room") * is_listed))
 
 
 def _declined(*arguments):
