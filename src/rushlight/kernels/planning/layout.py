@@ -40,20 +40,39 @@ class Layout(NamedTuple):
     def is_plain(self):
         return self.strides is None
 
+    @property
+    def steps(self):
+        """How many elements lie between neighbours in each dimension; None where some are no whole numbers of them."""
+        if self.strides is None:
+            found, step = [], 1
+            for length in reversed(self.shape):
+                found.append(step)
+                step *= length
+            return tuple(reversed(found))
+        if any(stride % self.dtype.itemsize for stride in self.strides):
+            return None
+        return tuple([stride // self.dtype.itemsize for stride in self.strides])
+
     def plain(self):
         """The Layout of a plain copy."""
         return Layout(self.shape, self.dtype)
 
     def turned(self, order):
         """The Layout of the array with its dimensions in another order."""
-        shape = tuple([self.shape[axis] for axis in order])
-        strides = tuple([self.strides[axis] for axis in order])
-        step = self.dtype.itemsize
-        for length, stride in zip(reversed(shape), reversed(strides)):
-            if length != 1 and stride != step:
-                return Layout(shape, self.dtype, strides)
-            step *= length
-        return Layout(shape, self.dtype)
+        strides = self.strides or tuple([step * self.dtype.itemsize for step in self.steps])
+        return strided(
+            tuple([self.shape[axis] for axis in order]), self.dtype, tuple([strides[axis] for axis in order])
+        )
+
+
+def strided(shape, dtype, strides):
+    """The Layout of an array with such strides."""
+    step = dtype.itemsize
+    for length, stride in zip(reversed(shape), reversed(strides)):
+        if length != 1 and stride != step:
+            return Layout(shape, dtype, strides)
+        step *= length
+    return Layout(shape, dtype)
 
 
 def lanes_for(scalar):
