@@ -53,6 +53,8 @@ def test_layouts_of_arrays():
     assert layout_of(array[:, ::2]).turned([1, 0]).strides == (8, 16)
     assert layout_of(array).turned([1, 0]) == layout_of(array.T) == strided((4, 3), F32, (4, 16))
     assert layout_of(array).steps == (4, 1) and layout_of(array[:, ::2]).steps == (4, 2)
+    for each, shape in ((array[:, :1], (2, 3, 4)), (array, (1, 3, 4)), (array, (3, 4))):
+        assert layout_of(each).broadcast(shape) == layout_of(np.broadcast_to(each, shape))
     assert Layout((2, 3), F32, (6, 2)).steps is None and strided((1, 3), F32, (99, 4)).is_plain
     assert layout_of(array[:, ::2]).plain() == Layout((3, 2), F32)
     assert Layout((3, 0), F32).size == 0 and Layout((), F32).size == 1

@@ -53,13 +53,27 @@ class Layout(NamedTuple):
             return None
         return tuple([stride // self.dtype.itemsize for stride in self.strides])
 
+    def _strides(self):
+        return self.strides or tuple([step * self.dtype.itemsize for step in self.steps])
+
     def plain(self):
         """The Layout of a plain copy."""
         return Layout(self.shape, self.dtype)
 
+    def broadcast(self, shape):
+        """The Layout of the array broadcast to a shape."""
+        if shape == self.shape:
+            return self
+        own = (1,) * (len(shape) - self.ndim) + self.shape
+        steps = (0,) * (len(shape) - self.ndim) + self.steps
+        strides = [
+            0 if given != length else step * self.dtype.itemsize for given, length, step in zip(own, shape, steps)
+        ]
+        return strided(shape, self.dtype, tuple(strides))
+
     def turned(self, order):
         """The Layout of the array with its dimensions in another order."""
-        strides = self.strides or tuple([step * self.dtype.itemsize for step in self.steps])
+        strides = self._strides()
         return strided(
             tuple([self.shape[axis] for axis in order]), self.dtype, tuple([strides[axis] for axis in order])
         )
