@@ -12,8 +12,8 @@ from rushlight.kernels.language.builder import Builder
 from rushlight.kernels.language.program import Program
 from rushlight.kernels.machine.host import host
 from rushlight.kernels.planning import runner
-from rushlight.kernels.planning.layout import Layout, Layouts, layout_of
-from rushlight.kernels.planning.plan import Condition, Launch, Made, Passed, Plan
+from rushlight.kernels.planning.layout import Layout, Layouts, layout_of, strided
+from rushlight.kernels.planning.plan import Condition, Factor, Launch, Made, Passed, Plan, View
 from rushlight.kernels.planning.registry import KERNELS
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
@@ -51,6 +51,11 @@ def test_layouts_of_arrays():
     assert layout_of(array.T) == Layout((4, 3), F32, (4, 16)) and not layout_of(array.T).is_plain
     assert layout_of(array.T).turned([1, 0]) == layout_of(array)
     assert layout_of(array[:, ::2]).turned([1, 0]).strides == (8, 16)
+    assert layout_of(array).turned([1, 0]) == layout_of(array.T) == strided((4, 3), F32, (4, 16))
+    assert layout_of(array).steps == (4, 1) and layout_of(array[:, ::2]).steps == (4, 2)
+    for each, shape in ((array[:, :1], (2, 3, 4)), (array, (1, 3, 4)), (array, (3, 4))):
+        assert layout_of(each).broadcast(shape) == layout_of(np.broadcast_to(each, shape))
+    assert Layout((2, 3), F32, (6, 2)).steps is None and strided((1, 3), F32, (99, 4)).is_plain
     assert layout_of(array[:, ::2]).plain() == Layout((3, 2), F32)
     assert Layout((3, 0), F32).size == 0 and Layout((), F32).size == 1
     assert Layout((2,), np.dtype(">f4")).scalar is None and Layout((2,), F64).scalar == "f64"
@@ -86,6 +91,63 @@ def test_results_are_turned():
     found = call(x, None, None, 1.0)
     np.testing.assert_array_equal(found, (2 * x).T)
     assert found.flags.c_contiguous
+
+
+def test_factors_choose_plans_where_they_are_0_or_1():
+    made = []
+
+    @runner.operation
+    def operation(x: Layout, factor: Factor):
+        made.append(factor)
+        return Plan([Launch(scaled, (8,), ("x", "x", "out", x.size, factor), 1.0)], {"out": x})
+
+    x = np.arange(4, dtype=np.float32)
+    for factor in (2.0, 1, 0.5, 0.0, 1.0, 3):
+        np.testing.assert_array_equal(operation(x, factor), x * factor + x)
+    assert made == ["factor", 1, 0.0]
+
+
+def test_what_does_not_pay_is_declined_and_planned_all_the_same():
+    def plan(x: Layout):
+        return Plan([Launch(scaled, (8,), ("x", "x", "out", x.size, 1.0), 1.0)], {"out": x}, pays=x.size > 4)
+
+    call, x = runner.operation(plan), np.ones(8, np.float32)
+    assert call(x[:4]) is NotImplemented and call(x).tolist() == [2] * 8
+    assert plan(layout_of(x[:4])).results == {"out": Layout((4,), F32)}
+
+
+def test_what_the_host_makes_sees_and_takes():
+    """One array is made and turned, others are results in columns, on a cache line, a part of one, none, and a number."""
+
+    @runner.operation
+    def operation(x: Layout):
+        columns = strided((3, 2), F32, (4, 12))
+        views = {
+            "turned": View("doubled", order=(1, 0)),
+            "x": View("x", shape=(2, 3)),
+            "rest": View("out", index=(slice(1, None),)),
+        }
+        arguments = [("turned", "x", "out", 6, 1.0), ("turned", "own", "apart", 6, 1.0), ("own", "own", "rest", 0, 1.0)]
+        taken = Layout((1, 2), F32)
+        return Plan(
+            [Launch(scaled, (8,), each, 1.0) for each in arguments],
+            {"out": Layout((3, 2), F32), "apart": columns, "last": taken, "nothing": None, "kind": "a"},
+            thread_scratch=[("own", 4, F32, 2)],
+            made={"doubled": Made(np.multiply, ("x", 2))},
+            views=views,
+            copied={"turned": None, "x": None},
+            taken={"last": View("out", index=slice(2, 3))},
+            zeroed=("own",),
+            aligned=("apart",),
+        )
+
+    rows = np.tile(np.arange(3, dtype=np.float32), (2, 1))
+    out, apart, last, nothing, kind = operation(rows)
+    np.testing.assert_array_equal(out, (2 * rows).T + rows.reshape(3, 2))
+    np.testing.assert_array_equal(apart.T.ravel(), (2 * rows).T.ravel())
+    assert apart.strides == (4, 12) and apart.ctypes.data % 64 == 0
+    np.testing.assert_array_equal(last, out[2:])
+    assert last.base is None and nothing is None and kind == "a"
 
 
 def test_what_is_declined_is_remembered():
@@ -134,9 +196,9 @@ def test_lists_have_plans_by_all_their_layouts():
         made.append(xs)
         if None in xs:
             return None
-        picked = {"x": Made(list.__getitem__, ("xs", number))}
+        picked = {"x": View("xs", index=number)}
         launch = Launch(scaled, (8,), ("x", "x", "out", xs[number].size, 1.0), 1.0)
-        return Plan([launch], {"out": xs[number].plain()}, copied={"xs": None}, made=picked)
+        return Plan([launch], {"out": xs[number].plain()}, copied={"x": None}, views=picked)
 
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     for _ in range(2):

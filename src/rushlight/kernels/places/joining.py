@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from operator import itemgetter
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ..language.program import Program
 from ..language.value_types import pointer
 from ..machine.host import lanes
 from ..planning.layout import Layout, Layouts
-from ..planning.plan import Launch, Made, Plan
+from ..planning.plan import Launch, Plan, View
 from ..planning.runner import plan_for
 from .indexing import MOVED
 
@@ -144,8 +143,8 @@ def stack(tensors: Layouts, dim):
         names = [f"part{number}" for number in range(len(tensors))]
         launch = _zip(names, first, "out")
         if launch:
-            made = {name: Made(itemgetter(number), ("tensors",)) for number, name in enumerate(names)}
-            return Plan([launch], {"out": Layout((*before, len(tensors)), first.dtype)}, made=made)
+            views = {name: View("tensors", index=number) for number, name in enumerate(names)}
+            return Plan([launch], {"out": Layout((*before, len(tensors)), first.dtype)}, views=views)
     return _joined(tensors, None, before, behind)
 
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.shapes import contiguous_strides
 from ..language.value_types import NUMPY, computed_in, scalar_of
 from ..machine.host import lanes
 
@@ -41,27 +40,57 @@ class Layout(NamedTuple):
     def is_plain(self):
         return self.strides is None
 
+    @property
+    def steps(self):
+        """How many elements lie between neighbours in each dimension; None where some are no whole numbers of them."""
+        if self.strides is None:
+            found, step = [], 1
+            for length in reversed(self.shape):
+                found.append(step)
+                step *= length
+            return tuple(reversed(found))
+        if any(stride % self.dtype.itemsize for stride in self.strides):
+            return None
+        return tuple([stride // self.dtype.itemsize for stride in self.strides])
+
+    def _strides(self):
+        return self.strides or tuple([step * self.dtype.itemsize for step in self.steps])
+
     def plain(self):
         """The Layout of a plain copy."""
         return Layout(self.shape, self.dtype)
 
     def spread(self):
         """The Layout with its strides said, also where they are those of a plain array."""
-        if self.strides is not None:
+        return Layout(self.shape, self.dtype, self._strides())
+
+    def broadcast(self, shape):
+        """The Layout of the array broadcast to a shape."""
+        if shape == self.shape:
             return self
-        step = self.dtype.itemsize
-        return Layout(self.shape, self.dtype, tuple([each * step for each in contiguous_strides(self.shape)]))
+        own = (1,) * (len(shape) - self.ndim) + self.shape
+        steps = (0,) * (len(shape) - self.ndim) + self.steps
+        strides = [
+            0 if given != length else step * self.dtype.itemsize for given, length, step in zip(own, shape, steps)
+        ]
+        return strided(shape, self.dtype, tuple(strides))
 
     def turned(self, order):
         """The Layout of the array with its dimensions in another order."""
-        shape = tuple([self.shape[axis] for axis in order])
-        strides = tuple([self.strides[axis] for axis in order])
-        step = self.dtype.itemsize
-        for length, stride in zip(reversed(shape), reversed(strides)):
-            if length != 1 and stride != step:
-                return Layout(shape, self.dtype, strides)
-            step *= length
-        return Layout(shape, self.dtype)
+        strides = self._strides()
+        return strided(
+            tuple([self.shape[axis] for axis in order]), self.dtype, tuple([strides[axis] for axis in order])
+        )
+
+
+def strided(shape, dtype, strides):
+    """The Layout of an array with such strides."""
+    step = dtype.itemsize
+    for length, stride in zip(reversed(shape), reversed(strides)):
+        if length != 1 and stride != step:
+            return Layout(shape, dtype, strides)
+        step *= length
+    return Layout(shape, dtype)
 
 
 Layouts = tuple  # annotates a parameter that is a list of arrays: the plan is given the Layout of each, None for None

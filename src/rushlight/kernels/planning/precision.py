@@ -32,7 +32,7 @@ def in_single_precision(*exact):
             if found is None:
                 return None
             singles = [name for i, (name, layout) in enumerate(found.results.items())
-                       if layout.dtype == _SINGLE and i not in exact]  # fmt: skip
+                       if isinstance(layout, Layout) and layout.dtype == _SINGLE and i not in exact]  # fmt: skip
             copied = {**found.copied, **dict.fromkeys(halves, _SINGLE)}
             return found._replace(copied=copied, rounded=dict.fromkeys(singles, *kinds))
 

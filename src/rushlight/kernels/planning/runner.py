@@ -12,8 +12,8 @@ but for these are compiled once, so that a new shape costs no compilation.
         return enter(self, dim, dtype) if run is None else run(self)
 
     def run(self):                                      # a plan
-        out = _2(_0, _1)                                # np.empty, its shape and dtype
-        _5(self, out, _3, _4)                           # a kernel, and numbers
+        out = _0(_1, _2)                                # numpy.empty, a shape, a dtype
+        _3(self, out, _4, _5)                           # a kernel, numbers
         return out
 
     def cat(tensors, dim):                              # of lists there is an `outline` of all layouts
@@ -25,23 +25,22 @@ from __future__ import annotations
 
 import functools
 import inspect
+from functools import partial
 
 import numpy as np
 
 from ...base import settings
 from ...ops.moving import copied, write
 from ..compiler.kernel import compiled, pool
-from ..machine.scratch import scratch
+from ..machine.scratch import aligned, scratch
 from .array_lists import outline_function, outline_room
-from .layout import is_plain, layout_of
+from .layout import Layout, is_plain, layout_of
 from .plan import Launch
 from .plans import Plans
 from .registry import kernel_for
 
 _THREADED_FROM = 5000  # nanoseconds: below, the calling thread is done before another one has begun
-_KEPT_FROM = (
-    1 << 16
-)  # bytes of scratch memory that stay with the Python thread: the system's are found anew, page by page
+_KEPT_FROM = 1 << 16  # bytes of scratch memory: so many stay with the Python thread, the system's come page by page
 _PLAIN, _ALIGNED = 0x101, 0x100  # in the number of an array's flags
 
 
@@ -61,75 +60,113 @@ def function_of(launch):
 
 
 class _Text:
-    """The lines of a function, with the ``names`` in them of what it uses, and the ``values`` of these."""
+    """The lines of a function to be generated, and the values that it uses, by the names ``_0``, ``_1``, ..."""
 
     def __init__(self):
-        self.lines, self.names, self.values = [], [], []
+        self.lines, self.values = [], []
 
-    def value(self, value):
-        self.names.append(f"_{len(self.names)}")
+    def use(self, value):
+        """The name of a value."""
         self.values.append(value)
-        return self.names[-1]
+        return f"_{len(self.values) - 1}"
 
     def call(self, function, arguments):
-        given = [each if each.__class__ is str else self.value(each) for each in arguments]
-        return f"{self.value(function)}({', '.join(given)})"
+        """A call of a function with arguments as a plan has them: names, numbers, tables of integers."""
+        given = []
+        for argument in arguments:
+            table = argument.__class__ is tuple
+            named = argument.__class__ is str
+            given.append(argument if named else self.use(np.array(argument, np.int64) if table else argument))
+        return f"{self.use(function)}({', '.join(given)})"
+
+    def view(self, view):
+        found = view.of
+        if view.shape is not None:
+            found = f"{self.use(np.broadcast_to)}({found}, {self.use(view.shape)})"
+        if view.order is not None:
+            found += f".transpose({self.use(view.order)})"
+        return found if view.index is None else f"{found}[{self.use(view.index)}]"
+
+    def each(self, values, line):
+        """A line for each name among ``values``, from its text with the name of the value in place of ``{}``."""
+        self.lines += [f"{name} = {line.format(name, self.use(value))}" for name, value in values.items()]
+
+    def function(self, name, parameters):
+        names = tuple([f"_{i}" for i in range(len(self.values))])
+        return _made(name, parameters, tuple(self.lines), names)(*self.values)
 
 
 def runner(plan, parameters, lists=()):
     """A function of what differs from call to call, named ``parameters``, that runs the plan and returns its results. Of the
     parameters, ``lists`` are lists of arrays."""
-    text, returned = _Text(), [f"{name}_given" if name in plan.copied else name for name in plan.in_place]
-    add, value, call = text.lines.append, text.value, text.call
-    for condition in plan.conditions:
-        add(f"if {call(*condition)} is False: return NotImplemented")
-    for name in plan.in_place:
-        if name in plan.copied:
-            add(f"{name}_given = {name}")
-    for name, dtype in plan.copied.items():
-        add(f"{name} = {call(plain_ones, (name,)) if name in lists else call(copied, (name, dtype))}")
-    _add_memory(plan, text)
-    for name, made in plan.made.items():
-        add(f"{name} = {call(*made)}")
+    text = _Text()
+    use, lines, results = text.use, text.lines, plan.results
+    lines += [f"if {text.call(*condition)} is False: return NotImplemented" for condition in plan.conditions]
+    lines += [f"{name} = {text.call(*made)}" for name, made in plan.made.items()]
+    given = {*parameters, *plan.made}
+    lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of in given]
+    restored = [name for name in plan.in_place if name in plan.copied]
+    lines += [f"{name}_given = {name}" for name in restored]
+    lines += [f"{name} = {use(plain_ones)}({name})" for name in lists if name in plan.copied]
+    if plan.copied:
+        text.each({name: dtype for name, dtype in plan.copied.items() if name not in lists}, use(copied) + "({}, {})")
+    _allocate(text, plan)
+    lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of not in given]
     for launch in plan.launches:
-        add(call(function_of(launch), launch.arguments))
+        lines.append(text.call(function_of(launch), launch.arguments))
     if plan.check is not None:
-        flag, *check = plan.check
+        flag, function, arguments = plan.check
         is_one = (flag, 1) in [(name, elements) for name, elements, _ in plan.scratch]
-        add(f"if {f'{flag}.item()' if is_one else call(np.count_nonzero, (flag,))}: {call(*check)}")
-    for name, order in plan.turned.items():
-        add(f"{name} = {value(copied)}({name}.transpose({value(order)}))")
-    for name, dtype in plan.rounded.items():
-        add(f"{name} = {call(copied, (name, dtype))}")
-    for name in plan.in_place:
-        if name in plan.copied:
-            add(call(write, (f"{name}_given", name)))
-    add(f"return {', '.join((*returned, *plan.results))}")
-    return _made("run", parameters, tuple(text.lines), tuple(text.names))(*text.values)
+        found = f"{flag}.item()" if is_one else f"{use(np.count_nonzero)}({flag})"
+        lines.append(f"if {found}: {text.call(function, arguments)}")
+    lines += [f"{name} = {text.view(view)}.copy()" for name, view in plan.taken.items()]
+    if plan.turned:
+        text.each(plan.turned, use(copied) + "({}.transpose({}))")
+    if plan.rounded:
+        text.each(plan.rounded, use(copied) + "({}, {})")
+    lines += [f"{use(write)}({name}_given, {name})" for name in restored]
+    written = [f"{name}_given" if name in restored else name for name in plan.in_place]
+    returned = [name if isinstance(layout, Layout) else use(layout) for name, layout in results.items()]
+    lines.append(f"return {', '.join((*written, *returned))}")
+    return text.function("run", parameters)
 
 
-def _add_memory(plan, text):
-    """The lines that make results and scratch memory."""
-    add, call = text.lines.append, text.call
+def _allocate(text, plan):
+    """The lines that make a plan's results and scratch arrays."""
+    use = text.use
     for name, layout in plan.results.items():
         if name in plan.begun:
-            add(f"{name} = {call(copied, (plan.begun[name], layout.dtype))}")
-        else:
-            add(f"{name} = {call(np.zeros if name in plan.zeroed else np.empty, layout[:2])}")
+            text.lines.append(f"{name} = {text.call(copied, (plan.begun[name], layout.dtype))}")
+        elif isinstance(layout, Layout) and name not in plan.taken:
+            function, arguments = _memory(layout, name in plan.zeroed, name in plan.aligned)
+            text.lines.append(f"{name} = {use(function)}({', '.join([use(each) for each in arguments])})")
     for name, elements, dtype in plan.scratch:
+        is_kept = elements * np.dtype(dtype).itemsize >= _KEPT_FROM and not (plan.check and name == plan.check.flag)
+        function = np.zeros if name in plan.zeroed else partial(scratch, name) if is_kept else np.empty
+        text.lines.append(f"{name} = {text.call(function, (elements, dtype))}")
+    for name, *size in plan.thread_scratch:
+        text.lines.append(f"{name} = {use(own_scratch)}({', '.join([use(each) for each in (name, *size)])})")
         if name in plan.zeroed:
-            add(f"{name} = {call(np.zeros, (elements, dtype))}")
-        elif elements * np.dtype(dtype).itemsize < _KEPT_FROM or (plan.check and name == plan.check.flag):
-            add(f"{name} = {call(np.empty, (elements, dtype))}")
-        else:
-            add(f"{name} = {text.value(scratch)}({name!r}, {text.value(elements)}, {text.value(dtype)})")
-    for name, elements, dtype in plan.thread_scratch:
-        add(f"{name} = {text.value(own_scratch)}({name!r}, {text.value(elements)}, {text.value(dtype)})")
+            text.lines.append(f"{name}.fill(0)")
 
 
-def own_scratch(name, elements, dtype):
-    """Scratch memory of so many elements for each thread."""
-    return scratch(name, elements * pool().scratch_areas, dtype)
+def _memory(layout, is_zeroed, is_aligned):
+    """(function, arguments) that make an array of a layout."""
+    shape, dtype, strides = layout
+    if is_aligned:
+        return _aligned_memory, (*layout, 1 + sum((length - 1) * step for length, step in zip(shape, layout.steps)))
+    if strides is None:
+        return np.zeros if is_zeroed else np.empty, (shape, dtype)
+    return np.ndarray, (shape, dtype, None, 0, strides)
+
+
+def _aligned_memory(shape, dtype, strides, extent):
+    return np.ndarray(shape, dtype, aligned(extent, dtype), 0, strides)
+
+
+def own_scratch(name, elements, dtype, common=0):
+    """Scratch memory of so many elements for each thread, behind those that all have in common."""
+    return scratch(name, common + elements * pool().scratch_areas, dtype)
 
 
 def plain_ones(arrays):
@@ -139,8 +176,7 @@ def plain_ones(arrays):
 
 @functools.cache
 def _made(name, parameters, lines, names):
-    """The generated function that takes what ``names`` are for and returns a function of these lines, which uses it: one for
-    all plans and operations with these lines."""
+    """The generated function that takes what ``names`` are for and returns a function of these lines, which uses it."""
     text = [f"def make({', '.join(names)}):", f"    def {name}({', '.join(parameters)}):"]
     text += [f"        {line}" for line in lines] + [f"    return {name}"]
     made = {}
@@ -163,7 +199,8 @@ def operation(plan):
     """The kernel of an operation whose plans are ``plan(*layouts and options)``: None where there is no program.
 
     Parameters annotated with Layout are arrays (with ``Layout | None``, which may be missing), those with Layouts lists of
-    such, those with Passed are passed on. All others choose the plan, with the layouts and the number of threads.
+    such, those with Passed are passed on, those with Factor where they are neither 0 nor 1. All others choose the plan, with
+    the layouts, and so does how many threads there are.
     """
     code = inspect.unwrap(plan).__code__
     names = code.co_varnames[: code.co_argcount]
@@ -190,20 +227,31 @@ def operation(plan):
                 layouts.append(tuple([None if array is None else layout_of(array) for array in value]))
             elif kind is PASSED:
                 layouts.append(name)
+            elif kind is FACTOR:
+                chooses = value == 0 or value == 1
+                layouts.append(value if chooses else name)
+                key.append(value if chooses else None)
             else:
                 layouts.append(value)
                 key.append(value)
         made = plan(*layouts)
-        run = found[tuple(key)] = _declined if made is None else runner(made, given, lists)
+        run = found[tuple(key)] = _declined if made is None or not made.pays else runner(made, given, lists)
         return run(*[value for value, kind in zip(arguments, kinds) if kind is not None])
 
     outlines = (outline_function(), outline_room()) if lists else ()
     return _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
 
 
-ARRAY, MAYBE_ARRAY, PASSED, LISTED = range(4)
+ARRAY, MAYBE_ARRAY, PASSED, FACTOR, LISTED = range(5)
 # Of parameters, by the text of their annotations: None for what chooses the plan.
-_KINDS = {"Layout": ARRAY, "Layout | None": MAYBE_ARRAY, "Passed": PASSED, "Layouts": LISTED, None: None}
+_KINDS = {
+    "Layout": ARRAY,
+    "Layout | None": MAYBE_ARRAY,
+    "Passed": PASSED,
+    "Factor": FACTOR,
+    "Layouts": LISTED,
+    None: None,
+}
 _ARRAYS = ARRAY, MAYBE_ARRAY
 _PROPERTIES = ("shape", "dtype", "strides"), ("shape", "dtype")  # of arrays in keys: of any, of plain ones
 
@@ -211,7 +259,7 @@ _PROPERTIES = ("shape", "dtype", "strides"), ("shape", "dtype")  # of arrays in 
 def _call_maker(names, kinds):
     """What takes ``find``, ``declined``, ``enter`` and, where there are lists, ``outline`` and ``room``, and returns the
     function of an operation with such parameters."""
-    flags, keys, is_listed = [], ([], []), LISTED in kinds
+    flags, keys = [], ([], [])
     for name, kind in zip(names, kinds):
         if kind in _ARRAYS:
             flags.append(f"{name}.flags.num" if kind is ARRAY else f"(-1 if {name} is None else {name}.flags.num)")
@@ -221,6 +269,8 @@ def _call_maker(names, kinds):
                 key += [f"{condition}{name}.{each}" for each in properties]
             elif kind is LISTED:
                 key.append(f"outline({name}, room)")
+            elif kind is FACTOR:
+                key.append(f"{name} if {name} == 0 or {name} == 1 else None")
             elif kind is None:
                 key.append(name)
     strided, plain = (f"find(({', '.join(key)},))" for key in keys)
@@ -236,7 +286,8 @@ def _call_maker(names, kinds):
         *(lines if flags else [f"run = {plain}"]),
         f"return enter({', '.join(names)}) if run is None else run({given})",
     ]
-    return _made("call", names, tuple(lines), ("find", "declined", "enter", *("outline", "room") * is_listed))
+    outlines = ("outline", "room") if LISTED in kinds else ()
+    return _made("call", names, tuple(lines), ("find", "declined", "enter", *outlines))
 
 
 def _declined(*arguments):
