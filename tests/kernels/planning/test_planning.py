@@ -258,6 +258,11 @@ CALLS = {
     "cat": ([X, X[:, 2:], X], 1),
     "stack": ([X, X, X], -1),
     "complex_of_parts": (X, X),
+    "mse_loss_pair": (X.transpose(2, 0, 1), X.transpose(2, 0, 1), "none", 0.0),
+    "smooth_l1_loss_pair": (X, X, "mean", 1.0),
+    "binary_cross_entropy_with_logits_pair": (X, X, X, None, "sum"),
+    "huber_loss_gradient": (np.array(1, np.float32), X.T, X.T, "mean", 1.0),
+    "dot": (W, W),
 }
 
 

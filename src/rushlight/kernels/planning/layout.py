@@ -32,6 +32,10 @@ class Layout(NamedTuple):
         return math.prod(self.shape)
 
     @property
+    def itemsize(self):
+        return self.dtype.itemsize
+
+    @property
     def scalar(self):
         """The scalar of the elements; None where programs know none."""
         return scalar_of(self.dtype) if self.dtype.isnative else None
