@@ -263,6 +263,9 @@ CALLS = {
     "binary_cross_entropy_with_logits_pair": (X, X, X, None, "sum"),
     "huber_loss_gradient": (np.array(1, np.float32), X.T, X.T, "mean", 1.0),
     "dot": (W, W),
+    "constant_pad_nd": (np.moveaxis(np.ones((2, 4, 3, 30), np.float32), -1, 1), (1, 0, 2, 3, 1, 1), 2),
+    "pad_by_places": (X.T, (30, 2), "circular"),
+    "pad_by_places_gradient": (np.ones((2, 3, 9), np.float32)[:, ::-1], (2, 3, 7), (1, 1), "reflect"),
 }
 
 
