@@ -12,8 +12,8 @@ from rushlight.kernels.language.builder import Builder
 from rushlight.kernels.language.program import Program
 from rushlight.kernels.machine.host import host
 from rushlight.kernels.planning import runner
-from rushlight.kernels.planning.layout import Layout, layout_of
-from rushlight.kernels.planning.plan import Launch, Passed, Plan
+from rushlight.kernels.planning.layout import Layout, laid, layout_of
+from rushlight.kernels.planning.plan import HostStep, Launch, Passed, Plan
 from rushlight.kernels.planning.registry import KERNELS
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
@@ -30,7 +30,7 @@ def scaled(lanes):
     return Program("scaled", [builder.function])
 
 
-def planned(made, *, copied=None, turned=None, accepts=lambda x: True):
+def planned(made, *, copied=(), laid=None, accepts=lambda x: True):
     """An operation that counts its plans in ``made``."""
 
     @runner.operation
@@ -40,7 +40,9 @@ def planned(made, *, copied=None, turned=None, accepts=lambda x: True):
             return None
         second = "x" if y is None else "y"
         launch = Launch(scaled, (8,), ("x", second, "out", x.size, factor), 1.0)
-        return Plan([launch], {"out": x.plain()}, copied=copied or {}, turned=turned or {})
+        found = laid(x.shape, x.dtype, range(x.ndim)[::-1]) if laid else x.plain()
+        copies = {name: {"x": x, "y": y, "out": found}[name].plain() for name in copied}
+        return Plan([launch], {"out": found}, copied=copies)
 
     return operation
 
@@ -71,7 +73,7 @@ def test_a_plan_is_made_once_for_layouts_and_options():
 
 def test_strided_arrays_have_plans_of_their_own():
     made = []
-    call = planned(made, copied={"x": None, "y": None})
+    call = planned(made, copied=("x", "y"))
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
     for one, other in ((x, x), (x.T, x.T), (x[::2], x[::2]), (x[:2], x[::2]), (x.T, x.T)):
         found = call(one, other, None, 2.0)
@@ -80,12 +82,33 @@ def test_strided_arrays_have_plans_of_their_own():
     assert len(made) == 4 and made[3][0].is_plain and made[3][1].strides == (48, 4)
 
 
-def test_results_are_turned():
-    call = planned([], turned={"out": (1, 0)})
+@pytest.mark.parametrize("copied", [(), ("out",)])
+def test_results_in_other_orders(copied):
+    call = planned([], laid=laid, copied=copied)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     found = call(x, None, None, 1.0)
-    np.testing.assert_array_equal(found, (2 * x).T)
-    assert found.flags.c_contiguous
+    np.testing.assert_array_equal(found, 2 * x.reshape(3, 2).T)
+    assert found.flags.c_contiguous == bool(copied) != found.flags.f_contiguous and found.base is None
+
+
+def test_host_steps_and_memory_that_is_kept():
+    """Launches read what the host wrote between them, into memory of a shape, and into such as stays."""
+    seen = []
+
+    @runner.operation
+    def operation(x: Layout):
+        launches = [
+            HostStep(np.add, ("x", 1.0, "square")),
+            Launch(scaled, (8,), ("square", "square", "many", x.size, 2.0), 1.0),
+            HostStep(lambda many: seen.append(many), ("many",)),
+            Launch(scaled, (8,), ("many", "x", "out", x.size, 1.0), 1.0),
+        ]
+        return Plan(launches, {"out": x}, scratch=[("square", x.shape, x.dtype)], kept=[("many", 1 << 16, x.dtype)])
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for _ in range(2):
+        np.testing.assert_array_equal(operation(x), 3 * (x + 1) + x)
+    assert seen[0] is seen[1] and seen[0].shape == (1 << 16,)
 
 
 def test_what_is_declined_is_remembered():
@@ -122,7 +145,8 @@ def test_planning_compiles_nothing(monkeypatch):
     assert routing.plan_of("softmax")(rows._replace(strides=(4, 1 << 22)), 1, None) is None
     assert routing.plan_of("sum")(rows, (0,), True, None).results == {"out0": Layout((1, 1 << 20), F32)}
     turned = routing.plan_of("mean")(Layout((5, 6, 7), F32, (4, 140, 20)), (2,), False, None)
-    assert turned.turned == {"out0": [1, 0]} and routing.plan_of("count_nonzero") is None
+    assert turned.results == {"out0": Layout((5, 6), F32, (4, 20))} and turned.returned == {"out0": Layout((5, 6), F32)}
+    assert routing.plan_of("count_nonzero") is None
     assert len(PLANNED) > 20
 
 
@@ -162,6 +186,6 @@ def test_half_precision_by_single():
     half, lengths = np.dtype(np.float16), (8, 8)
     grad, places = Layout((2, 3, 4, 4), half, (2, 4, 48, 12)), Layout((2, 3, 4, 4), np.dtype(np.int64))
     plan = routing.plan_of("places_gradient")(grad, places, lengths)
-    assert plan.copied == {"grad": F32} and plan.results["found"].dtype == F32
+    assert plan.copied["grad"] == Layout(grad.shape, F32) and plan.results["found"].dtype == F32
     assert plan.returned == {"found": Layout((2, 3, 8, 8), half)}
     assert routing.plan_of("places_gradient")(grad, places._replace(dtype=half), lengths) is None

@@ -44,6 +44,19 @@ class Layout(NamedTuple):
         """The Layout of a plain copy."""
         return Layout(self.shape, self.dtype)
 
+    def dense(self):
+        """The Layout of a copy without gaps whose dimensions lie in the same order in memory."""
+        if self.strides is None:
+            return self
+        order = sorted(range(self.ndim), key=lambda axis: -abs(self.strides[axis]))
+        return laid(self.shape, self.dtype, order)
+
+    def of(self, dtype):
+        """The Layout, which has no gaps, of a copy in another dtype."""
+        if self.strides is None:
+            return Layout(self.shape, dtype)
+        return Layout(self.shape, dtype, tuple([step // self.dtype.itemsize * dtype.itemsize for step in self.strides]))
+
     def turned(self, order):
         """The Layout of the array with its dimensions in another order."""
         shape = tuple([self.shape[axis] for axis in order])
@@ -61,9 +74,18 @@ def lanes_for(scalar):
     return lanes(NUMPY[computed_in(scalar)].itemsize)
 
 
+def laid(shape, dtype, order):
+    """The Layout of an array without gaps whose dimensions lie in this order in memory, the outermost first."""
+    strides, step = [0] * len(shape), dtype.itemsize
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis]
+    return Layout(tuple(shape), dtype, tuple(strides))
+
+
 def copies(**layouts):
     """For a Plan's ``copied``: the operands that are not plain."""
-    return {name: None for name, layout in layouts.items() if not layout.is_plain}
+    return {name: layout.plain() for name, layout in layouts.items() if not layout.is_plain}
 
 
 def is_plain(array):

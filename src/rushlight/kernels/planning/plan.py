@@ -29,6 +29,13 @@ class Launch(NamedTuple):
     name: str = ""
 
 
+class HostStep(NamedTuple):
+    """What the host does between two launches: ``function(*arguments)``, given as those of a Launch are; what it returns is left."""
+
+    function: Callable
+    arguments: tuple
+
+
 class Check(NamedTuple):
     """What the host looks at after the launches: where a number of the scratch array ``flag`` is not 0, it calls
     ``function(*arguments)``, given as those of a Launch are, which raises."""
@@ -47,21 +54,21 @@ class Condition(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """``launches``, one after the other. ``results``: name -> Layout of what is allocated and returned. ``scratch``: (name,
-    elements, dtype) of memory that the launches need; ``thread_scratch``: so much for each thread.
+    """``launches``, one after the other, host steps among them. ``results``: name -> Layout of what is allocated and returned.
+    ``scratch``: (name, elements or shape, dtype) of memory that the launches need; ``kept``: of such that stays with the
+    Python thread for the next call, at least as large, because it is; ``thread_scratch``: so much for each thread.
 
-    ``copied``: operand of which a plain copy is taken -> its dtype, None for its own. ``turned``: result -> order of the
-    dimensions in which it is returned, as a copy. ``rounded``: result -> dtype in which it is returned. ``zeroed``: names of results that begin as zeros. ``in_place``: names of operands that are written,
-    and returned before the results.
+    ``copied``: name of an operand or result -> Layout of the copy that launches read in the operand's place, or that is
+    returned in the result's. ``zeroed``: names of results that begin as zeros. ``in_place``: names of operands that are
+    written, and returned before the results.
     """
 
-    launches: Sequence[Launch]
-    results: dict
+    launches: Sequence[Launch | HostStep]
+    results: dict[str, Layout]
     scratch: Sequence = ()
+    kept: Sequence = ()
     thread_scratch: Sequence = ()
-    copied: Mapping = _NOTHING
-    turned: Mapping = _NOTHING
-    rounded: Mapping = _NOTHING
+    copied: Mapping[str, Layout] = _NOTHING
     zeroed: tuple = ()
     in_place: tuple = ()
     check: Check | None = None
@@ -70,8 +77,4 @@ class Plan(NamedTuple):
     @property
     def returned(self):
         """Name -> Layout of each result as it is returned: the operation's rule of shapes and dtypes."""
-        found = {}
-        for name, layout in self.results.items():
-            order = self.turned.get(name, range(layout.ndim))
-            found[name] = Layout(tuple([layout.shape[axis] for axis in order]), self.rounded.get(name, layout.dtype))
-        return found
+        return {name: self.copied.get(name, layout) for name, layout in self.results.items()}

@@ -28,6 +28,7 @@ from ...ops.moving import copied
 from ..compiler.kernel import compiled, pool
 from ..machine.scratch import scratch
 from .layout import is_plain, layout_of
+from .plan import HostStep
 from .plans import Plans
 from .registry import kernel_for
 
@@ -45,26 +46,31 @@ def kernel_of(launch):
 def runner(plan, parameters):
     """A function of what differs from call to call, named ``parameters``, that runs the plan and returns its results."""
     results, shared, check = plan.results, plan.scratch, plan.check
-    values = [np.empty, np.zeros, np.count_nonzero, copied, own_scratch]
+    values = [np.empty, np.zeros, np.count_nonzero, copied, scratch, own_scratch, np.ndarray]
     for layout in results.values():
-        values += layout[:2]
-    for _, elements, dtype in (*shared, *plan.thread_scratch):
+        values += layout
+    for _, elements, dtype in (*shared, *plan.kept, *plan.thread_scratch):
         values += elements, dtype
-    for settings in (plan.copied, plan.turned, plan.rounded):
-        values += settings.values()
+    for layout in plan.copied.values():
+        values += layout[1:]
     forms, flag = [], None
     for launch in plan.launches:
-        kernel = kernel_of(launch)
-        run = kernel.threaded if launch.nanoseconds >= _THREADED_FROM else kernel.alone
+        run = launch.function if launch.__class__ is HostStep else _call_of(launch)
         forms.append(_form(launch.arguments, values, run))
     if check is not None:
         forms.append(_form(check.arguments, values, check.function))
         is_one = (check.flag, 1) in [(name, elements) for name, elements, _ in shared]
         flag = f"{check.flag}.item()" if is_one else f"count_nonzero({check.flag})"
     conditions = tuple([_form(condition.arguments, values, condition.function) for condition in plan.conditions])
-    names = [tuple([name for name, _, _ in places]) for places in (shared, plan.thread_scratch)]
-    settings = tuple(plan.copied), tuple(plan.turned), tuple(plan.rounded), plan.zeroed, plan.in_place
+    names = [tuple([name for name, _, _ in places]) for places in (shared, plan.kept, plan.thread_scratch)]
+    laid = tuple([name for name, layout in results.items() if not layout.is_plain])
+    settings = tuple(plan.copied), laid, plan.zeroed, plan.in_place
     return _run_maker(parameters, tuple(results), *names, *settings, flag, tuple(forms), conditions)(*values)
+
+
+def _call_of(launch):
+    kernel = kernel_of(launch)
+    return kernel.threaded if launch.nanoseconds >= _THREADED_FROM else kernel.alone
 
 
 def own_scratch(name, elements, dtype):
@@ -80,31 +86,34 @@ def _form(arguments, values, function):
 
 
 @functools.cache
-def _run_maker(parameters, results, shared, own, taken, turned, rounded, zeroed, in_place, flag, forms, conditions):
+def _run_maker(parameters, results, shared, kept, own, taken, laid, zeroed, in_place, flag, forms, conditions):
     """What takes the values of a plan and returns the function that runs it, for all plans with these names.
 
-    ``forms`` are those of the launches, and behind them that of the check, if there is a ``flag``: the text of its condition.
+    ``laid``: of results that do not lie row by row. ``forms`` are those of the launches, and behind them that of the check, if
+    there is a ``flag``: the text of its condition.
     """
-    memory = (*results, *shared)
-    names = ["empty", "zeros", "count_nonzero", "copied", "own_scratch"]
-    names += [f"{name}_{what}" for name in (*memory, *own) for what in ("shape", "dtype")]
-    names += [f"{name}_kind" for name in taken]
-    names += [f"{name}_order" for name in turned]
-    names += [f"{name}_kind" for name in rounded]
-    lines, calls = [], []
+    names = ["empty", "zeros", "count_nonzero", "copied", "kept_scratch", "own_scratch", "ndarray"]
+    names += [f"{name}_{what}" for name in results for what in ("shape", "dtype", "strides")]
+    names += [f"{name}_{what}" for name in (*shared, *kept, *own) for what in ("shape", "dtype")]
+    names += [f"{name}_copy_{what}" for name in taken for what in ("dtype", "strides")]
+    calls = []
     for i, form in enumerate((*forms, *conditions)):
         arguments = [f"number{i}_{place}" if name is None else name for place, name in enumerate(form)]
         names += [f"call{i}", *[argument for argument, name in zip(arguments, form) if name is None]]
         calls.append(f"call{i}({', '.join(arguments)})")
+    copies = {name: f"{name} = copied({name}, {name}_copy_dtype, {name}_copy_strides)" for name in taken}
     lines = [f"if {call} is False: return NotImplemented" for call in calls[len(forms) :]]
-    lines += [f"{name} = copied({name}, {name}_kind)" for name in taken]
-    lines += [f"{name} = {'zeros' if name in zeroed else 'empty'}({name}_shape, {name}_dtype)" for name in memory]
+    lines += [copy for name, copy in copies.items() if name not in results]
+    for name in (*results, *shared):
+        made = "zeros({0}_shape, {0}_dtype)" if name in zeroed else "empty({0}_shape, {0}_dtype)"
+        made = "ndarray({0}_shape, {0}_dtype, None, 0, {0}_strides)" if name in laid else made
+        lines.append(f"{name} = {made.format(name)}")
+    lines += [f"{name} = kept_scratch('{name}', {name}_shape, {name}_dtype)" for name in kept]
     lines += [f"{name} = own_scratch('{name}', {name}_shape, {name}_dtype)" for name in own]
     lines += calls[: len(forms)]
     if flag is not None:
         lines[-1] = f"if {flag}: {lines[-1]}"
-    lines += [f"{name} = copied({name}.transpose({name}_order))" for name in turned]
-    lines += [f"{name} = copied({name}, {name}_kind)" for name in rounded]
+    lines += [copies[name] for name in results if name in copies]
     return _made("run", parameters, [*lines, f"return {', '.join((*in_place, *results))}"], names)
 
 
