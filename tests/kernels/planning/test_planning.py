@@ -12,8 +12,8 @@ from rushlight.kernels.language.builder import Builder
 from rushlight.kernels.language.program import Program
 from rushlight.kernels.machine.host import host
 from rushlight.kernels.planning import runner
-from rushlight.kernels.planning.layout import Layout, laid, layout_of
-from rushlight.kernels.planning.plan import HostStep, Launch, Passed, Plan
+from rushlight.kernels.planning.layout import Layout, Layouts, laid, layout_of, strided
+from rushlight.kernels.planning.plan import Condition, Factor, HostStep, Launch, Made, Passed, Plan, View
 from rushlight.kernels.planning.registry import KERNELS
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
@@ -30,7 +30,7 @@ def scaled(lanes):
     return Program("scaled", [builder.function])
 
 
-def planned(made, *, copied=(), laid=None, accepts=lambda x: True):
+def planned(made, *, copied=None, turned=None, accepts=lambda x: True):
     """An operation that counts its plans in ``made``."""
 
     @runner.operation
@@ -40,9 +40,7 @@ def planned(made, *, copied=(), laid=None, accepts=lambda x: True):
             return None
         second = "x" if y is None else "y"
         launch = Launch(scaled, (8,), ("x", second, "out", x.size, factor), 1.0)
-        found = laid(x.shape, x.dtype, range(x.ndim)[::-1]) if laid else x.plain()
-        copies = {name: {"x": x, "y": y, "out": found}[name].plain() for name in copied}
-        return Plan([launch], {"out": found}, copied=copies)
+        return Plan([launch], {"out": x.plain()}, copied=copied or {}, turned=turned or {})
 
     return operation
 
@@ -53,6 +51,11 @@ def test_layouts_of_arrays():
     assert layout_of(array.T) == Layout((4, 3), F32, (4, 16)) and not layout_of(array.T).is_plain
     assert layout_of(array.T).turned([1, 0]) == layout_of(array)
     assert layout_of(array[:, ::2]).turned([1, 0]).strides == (8, 16)
+    assert layout_of(array).turned([1, 0]) == layout_of(array.T) == strided((4, 3), F32, (4, 16))
+    assert layout_of(array).steps == (4, 1) and layout_of(array[:, ::2]).steps == (4, 2)
+    for each, shape in ((array[:, :1], (2, 3, 4)), (array, (1, 3, 4)), (array, (3, 4))):
+        assert layout_of(each).broadcast(shape) == layout_of(np.broadcast_to(each, shape))
+    assert Layout((2, 3), F32, (6, 2)).steps is None and strided((1, 3), F32, (99, 4)).is_plain
     assert layout_of(array[:, ::2]).plain() == Layout((3, 2), F32)
     assert Layout((3, 0), F32).size == 0 and Layout((), F32).size == 1
     assert Layout((2,), np.dtype(">f4")).scalar is None and Layout((2,), F64).scalar == "f64"
@@ -73,7 +76,7 @@ def test_a_plan_is_made_once_for_layouts_and_options():
 
 def test_strided_arrays_have_plans_of_their_own():
     made = []
-    call = planned(made, copied=("x", "y"))
+    call = planned(made, copied={"x": None, "y": None})
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
     for one, other in ((x, x), (x.T, x.T), (x[::2], x[::2]), (x[:2], x[::2]), (x.T, x.T)):
         found = call(one, other, None, 2.0)
@@ -82,33 +85,97 @@ def test_strided_arrays_have_plans_of_their_own():
     assert len(made) == 4 and made[3][0].is_plain and made[3][1].strides == (48, 4)
 
 
-@pytest.mark.parametrize("copied", [(), ("out",)])
-def test_results_in_other_orders(copied):
-    call = planned([], laid=laid, copied=copied)
+def test_results_are_turned():
+    call = planned([], turned={"out": (1, 0)})
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     found = call(x, None, None, 1.0)
-    np.testing.assert_array_equal(found, 2 * x.reshape(3, 2).T)
-    assert found.flags.c_contiguous == bool(copied) != found.flags.f_contiguous and found.base is None
+    np.testing.assert_array_equal(found, (2 * x).T)
+    assert found.flags.c_contiguous
 
 
-def test_host_steps_and_memory_that_is_kept():
-    """Launches read what the host wrote between them, into memory of a shape, and into such as stays."""
-    seen = []
+def test_factors_choose_plans_where_they_are_0_or_1():
+    made = []
+
+    @runner.operation
+    def operation(x: Layout, factor: Factor):
+        made.append(factor)
+        return Plan([Launch(scaled, (8,), ("x", "x", "out", x.size, factor), 1.0)], {"out": x})
+
+    x = np.arange(4, dtype=np.float32)
+    for factor in (2.0, 1, 0.5, 0.0, 1.0, 3):
+        np.testing.assert_array_equal(operation(x, factor), x * factor + x)
+    assert made == ["factor", 1, 0.0]
+
+
+def test_what_does_not_pay_is_declined_and_planned_all_the_same():
+    def plan(x: Layout):
+        return Plan([Launch(scaled, (8,), ("x", "x", "out", x.size, 1.0), 1.0)], {"out": x}, pays=x.size > 4)
+
+    call, x = runner.operation(plan), np.ones(8, np.float32)
+    assert call(x[:4]) is NotImplemented and call(x).tolist() == [2] * 8
+    assert plan(layout_of(x[:4])).results == {"out": Layout((4,), F32)}
+
+
+def test_what_the_host_makes_sees_and_takes():
+    """One array is made and turned, others are results in columns, on a cache line, a part of one, none, and a number."""
 
     @runner.operation
     def operation(x: Layout):
-        launches = [
-            HostStep(np.add, ("x", 1.0, "square")),
-            Launch(scaled, (8,), ("square", "square", "many", x.size, 2.0), 1.0),
-            HostStep(lambda many: seen.append(many), ("many",)),
-            Launch(scaled, (8,), ("many", "x", "out", x.size, 1.0), 1.0),
-        ]
-        return Plan(launches, {"out": x}, scratch=[("square", x.shape, x.dtype)], kept=[("many", 1 << 16, x.dtype)])
+        columns = strided((3, 2), F32, (4, 12))
+        views = {
+            "turned": View("doubled", order=(1, 0)),
+            "x": View("x", shape=(2, 3)),
+            "rest": View("out", index=(slice(1, None),)),
+        }
+        arguments = [("turned", "x", "out", 6, 1.0), ("turned", "own", "apart", 6, 1.0), ("own", "own", "rest", 0, 1.0)]
+        taken = Layout((1, 2), F32)
+        return Plan(
+            [Launch(scaled, (8,), each, 1.0) for each in arguments],
+            {"out": Layout((3, 2), F32), "apart": columns, "last": taken, "nothing": None, "kind": "a"},
+            thread_scratch=[("own", 4, F32, 2)],
+            made={"doubled": Made(np.multiply, ("x", 2))},
+            views=views,
+            copied={"turned": None, "x": None},
+            taken={"last": View("out", index=slice(2, 3))},
+            zeroed=("own",),
+            aligned=("apart",),
+        )
 
-    x = np.arange(6, dtype=np.float32).reshape(2, 3)
-    for _ in range(2):
-        np.testing.assert_array_equal(operation(x), 3 * (x + 1) + x)
-    assert seen[0] is seen[1] and seen[0].shape == (1 << 16,)
+    rows = np.tile(np.arange(3, dtype=np.float32), (2, 1))
+    out, apart, last, nothing, kind = operation(rows)
+    np.testing.assert_array_equal(out, (2 * rows).T + rows.reshape(3, 2))
+    np.testing.assert_array_equal(apart.T.ravel(), (2 * rows).T.ravel())
+    assert apart.strides == (4, 12) and apart.ctypes.data % 64 == 0
+    np.testing.assert_array_equal(last, out[2:])
+    assert last.base is None and nothing is None and kind == "a"
+
+
+def test_host_steps_and_copies_in_other_orders():
+    """Launches read what the host wrote between them, operands and results may be copied channels last."""
+
+    @runner.operation
+    def operation(x: Layout):
+        deep = laid(x.shape, x.dtype, (0, 2, 1))
+        launches = [
+            HostStep(np.negative, ("x", "sum")),
+            Launch(scaled, (8,), ("x", "x", "out", x.size, 2.0), 1.0),
+            HostStep(np.subtract, ("out", "sum", "out")),
+        ]
+        return Plan(
+            launches, {"out": deep}, [("sum", x.shape, x.dtype)], copied={"x": deep}, given={"out": deep.of(F64)}
+        )
+
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    found = operation(x)
+    np.testing.assert_array_equal(found, 4 * x)
+    assert found.dtype == F64 and found.strides == (96, 8, 24) and found.base is None
+
+
+def test_layouts_of_copies():
+    array = np.zeros((2, 3, 1, 4), np.float32)
+    for each in (array, array.transpose(0, 3, 2, 1), array[:, ::2].transpose(3, 0, 2, 1), array[..., ::2]):
+        dense = layout_of(each).dense()
+        assert dense == layout_of(np.empty_like(each)) and dense.of(F64).of(F32) == dense
 
 
 def test_what_is_declined_is_remembered():
@@ -121,6 +188,64 @@ def test_what_is_declined_is_remembered():
     apart = np.zeros(25, np.uint8)[1:].view(np.float32)
     assert apart.flags.aligned or call(apart, None, None, 1.0) is NotImplemented
     assert len(made) == 1  # arrays that are not aligned have no plans
+
+
+def test_what_is_written_in_place():
+    """In one of another dtype, or of other strides, by way of a copy."""
+
+    def plan(x: Layout, y: Layout):
+        copied = {} if x == y else {"x": F32}
+        return Plan([Launch(scaled, (8,), ("x", "y", "x", x.size, 2.0), 1.0)], {}, copied=copied, in_place=("x",))
+
+    call, y = runner.operation(plan), np.arange(6, dtype=np.float32)
+    for x in (np.ones(6, np.float32), np.ones(6), np.ones(12, np.float32)[::2]):
+        assert call(x, y) is x
+        np.testing.assert_array_equal(x, y + 2)
+
+
+def test_results_that_begin_as_copies_and_what_the_host_makes():
+    def plan(x: Layout, y: Layout, number: Passed):
+        launch = Launch(scaled, (8,), ("out", "y", "out", y.size, "factor"), 1.0)
+        made = {"factor": Made(float, ("number",))}
+        conditions = [Condition(lambda number: number != "0", ("number",))]
+        return Plan([launch], {"out": y}, begun={"out": "x"}, made=made, conditions=conditions)
+
+    call, y = runner.operation(plan), np.arange(6, dtype=np.float32)
+    for x in (np.ones(6, np.float32), np.full(6, 3)):
+        np.testing.assert_array_equal(call(x, y, "2"), x * 2 + y)
+        assert call(x, y, "0") is NotImplemented and x[0] in (1, 3)
+
+
+def test_lists_have_plans_by_all_their_layouts():
+    made = []
+
+    @runner.operation
+    def call(xs: Layouts, number):
+        made.append(xs)
+        if None in xs:
+            return None
+        picked = {"x": View("xs", index=number)}
+        launch = Launch(scaled, (8,), ("x", "x", "out", xs[number].size, 1.0), 1.0)
+        return Plan([launch], {"out": xs[number].plain()}, copied={"x": None}, views=picked)
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for _ in range(2):
+        np.testing.assert_array_equal(call([x, x.T], 0), x * 2)
+        np.testing.assert_array_equal(call([x, x.T], 1), x.T * 2)
+        assert call([x, None], 0) is NotImplemented and call((x, x), 0) is NotImplemented
+    assert made == [(layout_of(x), layout_of(x.T))] * 2 + [(layout_of(x), None)]
+
+
+def test_plans_are_made_anew_for_another_number_of_threads():
+    made, threads = [], rushlight.get_num_threads()
+    call = planned(made)
+    try:
+        for count in (1, 2):
+            rushlight.set_num_threads(count)
+            call(np.ones(3, np.float32), None, None, 1.0)
+    finally:
+        rushlight.set_num_threads(threads)
+    assert len(made) == 2
 
 
 def test_launches_go_to_all_threads_from_some_microseconds_on():
@@ -145,27 +270,35 @@ def test_planning_compiles_nothing(monkeypatch):
     assert routing.plan_of("softmax")(rows._replace(strides=(4, 1 << 22)), 1, None) is None
     assert routing.plan_of("sum")(rows, (0,), True, None).results == {"out0": Layout((1, 1 << 20), F32)}
     turned = routing.plan_of("mean")(Layout((5, 6, 7), F32, (4, 140, 20)), (2,), False, None)
-    assert turned.results == {"out0": Layout((5, 6), F32, (4, 20))} and turned.returned == {"out0": Layout((5, 6), F32)}
-    assert routing.plan_of("count_nonzero") is None
+    assert turned.turned == {"out0": [1, 0]} and routing.plan_of("count_nonzero") is None
     assert len(PLANNED) > 20
 
 
-@pytest.mark.parametrize(
-    "name", ["softmax", "layer_norm_parts", "sum", "max_dim", "var_corrected", "group_norm_gradients"]
-)
+X, W = np.random.default_rng(0).standard_normal((6, 8, 5)).astype(np.float32), np.ones(8, np.float32)
+STATISTICS = np.ones((6, 2), np.float32)
+CALLS = {
+    "softmax": (X, 1, None),
+    "layer_norm_parts": (X, (5,), W[:5], None, 1e-5),
+    "sum": (X, (0, 1), False, None),
+    "max_dim": (X, 1, True),
+    "var_corrected": (X, (2,), 1, False),
+    "group_norm_gradients": (X, X, W, 2, 1e-5, STATISTICS, STATISTICS),
+    "cat": ([X, X[:, 2:], X], 1),
+    "stack": ([X, X, X], -1),
+    "complex_of_parts": (X, X),
+}
+
+
+def layouts_of(argument):
+    if isinstance(argument, list):
+        return tuple(map(layouts_of, argument))
+    return layout_of(argument) if isinstance(argument, np.ndarray) else argument
+
+
+@pytest.mark.parametrize("name", CALLS)
 def test_results_have_the_layouts_of_the_plan(name):
-    x, w = np.random.default_rng(0).standard_normal((6, 8, 5)).astype(np.float32), np.ones(8, np.float32)
-    statistics = np.ones((6, 2), np.float32)
-    arguments = {
-        "softmax": (x, 1, None),
-        "layer_norm_parts": (x, (5,), w[:5], None, 1e-5),
-        "sum": (x, (0, 1), False, None),
-        "max_dim": (x, 1, True),
-        "var_corrected": (x, (2,), 1, False),
-        "group_norm_gradients": (x, x, w, 2, 1e-5, statistics, statistics),
-    }[name]
-    plan = routing.plan_of(name)(*[layout_of(a) if isinstance(a, np.ndarray) else a for a in arguments])
-    found = KERNELS[name](*arguments)
+    plan = routing.plan_of(name)(*map(layouts_of, CALLS[name]))
+    found = KERNELS[name](*CALLS[name])
     found = found if isinstance(found, tuple) else (found,)
     assert [layout_of(each) for each in found] == list(plan.returned.values())
 
@@ -186,6 +319,6 @@ def test_half_precision_by_single():
     half, lengths = np.dtype(np.float16), (8, 8)
     grad, places = Layout((2, 3, 4, 4), half, (2, 4, 48, 12)), Layout((2, 3, 4, 4), np.dtype(np.int64))
     plan = routing.plan_of("places_gradient")(grad, places, lengths)
-    assert plan.copied["grad"] == Layout(grad.shape, F32) and plan.results["found"].dtype == F32
+    assert plan.copied["grad"] in (F32, Layout(grad.shape, F32)) and plan.results["found"].dtype == F32
     assert plan.returned == {"found": Layout((2, 3, 8, 8), half)}
     assert routing.plan_of("places_gradient")(grad, places._replace(dtype=half), lengths) is None

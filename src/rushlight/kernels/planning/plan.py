@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .layout import Layout
 
 Passed = str  # annotates a parameter that differs from call to call and chooses no plan: the plan is given its name
-
+Factor = str | int  # annotates a number that is Passed unless it is 0 or 1: these choose the plan, which is given them
 
 _NOTHING: Mapping = MappingProxyType({})
 
@@ -17,9 +17,9 @@ _NOTHING: Mapping = MappingProxyType({})
 class Launch(NamedTuple):
     """One run of a kernel: of the Program ``build(*form)``, whose key in the cache follows from these.
 
-    ``arguments``: in the program's order, names of operands, results and scratch, or numbers. ``nanoseconds``: about what
-    one thread takes, which decides whether others are called. ``name``: what logs and profiles call the kernel, by default
-    after its module and ``build``.
+    ``arguments``: in the program's order, names of operands, results and scratch, or numbers, tuples for tables of integers,
+    None for arrays that are missing. ``nanoseconds``: about what one thread takes, which decides whether others are called.
+    ``name``: what logs and profiles call the kernel, by default after its module and ``build``.
     """
 
     build: Callable
@@ -30,10 +30,13 @@ class Launch(NamedTuple):
 
 
 class HostStep(NamedTuple):
-    """What the host does between two launches: ``function(*arguments)``, given as those of a Launch are; what it returns is left."""
+    """What the host does between two launches: ``step(*arguments)``, given as those of a Launch are; what it returns is left."""
 
-    function: Callable
+    step: Callable
     arguments: tuple
+
+    def function(self):
+        return self.step
 
 
 class Check(NamedTuple):
@@ -53,28 +56,63 @@ class Condition(NamedTuple):
     arguments: tuple
 
 
-class Plan(NamedTuple):
-    """``launches``, one after the other, host steps among them. ``results``: name -> Layout of what is allocated and returned.
-    ``scratch``: (name, elements or shape, dtype) of memory that the launches need; ``kept``: of such that stays with the
-    Python thread for the next call, at least as large, because it is; ``thread_scratch``: so much for each thread.
+class Made(NamedTuple):
+    """What the host makes before the launches: an array or number, ``function(*arguments)``, given as those of a Launch are."""
 
-    ``copied``: name of an operand or result -> Layout of the copy that launches read in the operand's place, or that is
-    returned in the result's. ``zeroed``: names of results that begin as zeros. ``in_place``: names of operands that are
-    written, and returned before the results.
+    function: Callable
+    arguments: tuple
+
+
+class View(NamedTuple):
+    """The array ``of`` that name, broadcast to a ``shape``, its dimensions in another ``order``, at an ``index``."""
+
+    of: str
+    shape: tuple | None = None
+    order: tuple | None = None
+    index: object = None
+
+
+class Plan(NamedTuple):
+    """``launches``, one after the other: each a Launch, or what has ``arguments`` and a ``function()`` that takes them, as HostStep.
+    ``results``: name -> Layout of what is allocated and returned, or a value that is returned as it is, such as None.
+    ``scratch``: (name, elements or shape, dtype) of memory that the launches need; ``thread_scratch``: so much for each thread, and
+    behind the dtype, if there is a fourth, so many elements before for all together.
+
+    ``made``: name -> Made. ``views``: name -> View, of operands and what is made (they may be ``copied``), results or scratch.
+    ``copied``: operand of which a copy is taken -> its Layout, or for a plain one its dtype, None for its own (of a list: of those
+    that are not plain).
+    ``begun``: result -> operand whose numbers it begins with. ``turned``: result -> order of the dimensions in which it is
+    returned, as a copy. ``taken``: result -> View of another one, of which it is a copy. ``given``: result -> Layout of the copy
+    that is returned. ``zeroed``: names of results and scratch that begin as zeros, ``aligned``: names of results that begin on a
+    cache line. ``in_place``: names of operands that are written, and returned before the results; where one is copied, the
+    copy is written back. ``pays``: whether it is worth more than what NumPy does, which is what calls ask; others may not.
     """
 
-    launches: Sequence[Launch | HostStep]
-    results: dict[str, Layout]
+    launches: Sequence
+    results: dict
     scratch: Sequence = ()
-    kept: Sequence = ()
     thread_scratch: Sequence = ()
-    copied: Mapping[str, Layout] = _NOTHING
+    copied: Mapping = _NOTHING
+    turned: Mapping = _NOTHING
+    given: Mapping[str, Layout] = _NOTHING
     zeroed: tuple = ()
+    begun: Mapping = _NOTHING
     in_place: tuple = ()
     check: Check | None = None
     conditions: Sequence[Condition] = ()
+    made: Mapping = _NOTHING
+    views: Mapping = _NOTHING
+    taken: Mapping = _NOTHING
+    aligned: tuple = ()
+    pays: bool = True
 
     @property
     def returned(self):
         """Name -> Layout of each result as it is returned: the operation's rule of shapes and dtypes."""
-        return {name: self.copied.get(name, layout) for name, layout in self.results.items()}
+        found = {}
+        for name, layout in self.results.items():
+            order = self.turned.get(name)
+            if order is not None:
+                layout = Layout(tuple([layout.shape[axis] for axis in order]), layout.dtype)
+            found[name] = self.given.get(name, layout)
+        return found

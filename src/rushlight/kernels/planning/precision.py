@@ -35,7 +35,9 @@ def in_single_precision(*exact):
             (kind,) = kinds
             rounded = {name: layout.of(kind) for i, (name, layout) in enumerate(found.returned.items())
                        if layout.dtype == _SINGLE and i not in exact}  # fmt: skip
-            return found._replace(copied={**singles, **found.copied, **rounded})
+            singles.update({name: goal if isinstance(goal, Layout) else singles[name].plain()
+                            for name, goal in found.copied.items() if name in singles})  # fmt: skip
+            return found._replace(copied={**found.copied, **singles}, given={**found.given, **rounded})
 
         return planned
 

@@ -14,7 +14,7 @@ from ...ops.table import TABLE
 from ..elementwise import calls as elementwise
 from ..elementwise.complex_functions import PARTS
 from ..language.value_types import NUMPY, computed_in, scalar_of
-from ..planning.layout import FLOATS, Layout, laid, lanes_for
+from ..planning.layout import FLOATS, Layout, lanes_for
 from ..planning.plan import Launch, Plan
 from ..planning.registry import kernel_for
 from ..planning.runner import plan_for
@@ -66,18 +66,14 @@ def _plan_turned(name, x, dim, keepdim, outputs, scalar, correction):
     turned = x.turned(order)
     if not turned.is_plain or (dim is None and name in _WITH_PLACES):
         plan = _plan(name, x.plain(), dim, keepdim, outputs, scalar, correction)
-        return plan and plan._replace(copied={"self": x.plain()})
+        return plan and plan._replace(copied={"self": None})
     axes = axes_of(dim, x.ndim)
     plan = _plan(name, turned, tuple(map(order.index, axes)), keepdim, outputs, scalar, correction)
     left = [axis for axis in order if keepdim or axis not in axes]
     back = sorted(range(len(left)), key=left.__getitem__)
     if plan is None or back == sorted(back):
         return plan
-    inner = sorted(range(len(back)), key=back.__getitem__)
-    results = {
-        name: laid([each.shape[axis] for axis in back], each.dtype, inner) for name, each in plan.results.items()
-    }
-    return plan._replace(results=results, copied={name: each.plain() for name, each in results.items()})
+    return plan._replace(turned=dict.fromkeys(plan.results, back))
 
 
 def _accumulated(name, x, dim, keepdim, dtype):

@@ -36,9 +36,8 @@ def _plan(launch, found, own=(), **operands):
     """The Plan of a launch that makes ``found``; of half precision it reads and writes float32."""
     if launch.form.half is None:
         return Plan([launch], {"found": found}, thread_scratch=own, copied=copies(**operands))
-    copied = {name: Layout(layout.shape, _SINGLE) for name, layout in operands.items()}
-    wide = {"found": Layout(found.shape, _SINGLE)}
-    return Plan([launch], wide, thread_scratch=own, copied={**copied, "found": found})
+    copied, wide = dict.fromkeys(operands, _SINGLE), Layout(found.shape, _SINGLE)
+    return Plan([launch], {"found": wide}, thread_scratch=own, copied=copied, given={"found": found})
 
 
 def _share(elements, channels, width):
