@@ -67,7 +67,7 @@ class Plan(NamedTuple):
     returned as it is, such as None. ``scratch``: (name, elements, dtype) of memory that the launches need; ``thread_scratch``:
     so much for each thread, and behind the dtype, if there is a fourth, so many elements before for all together.
 
-    ``made``: name -> Made. ``views``: name -> View, of operands and what is made (they may be ``copied``), results or scratch.
+    ``made``: name -> Made, of operands, scratch or results. ``views``: name -> View, of operands and what is made (they may be ``copied``), results or scratch.
     ``copied``: operand of which a plain copy is taken -> its dtype, None for its own. ``turned``: result -> order of the
     dimensions in which it is returned, as a copy. ``taken``: result -> View of another one, of which it is a copy. ``rounded``:
     result -> dtype in which it is returned. ``zeroed``: names of results and scratch that begin as zeros, ``aligned``: names of
@@ -92,6 +92,36 @@ class Plan(NamedTuple):
     aligned: tuple = ()
     pays: bool = True
 
+    def named(self, names):
+        """The Plan with other names for some arrays: ``names`` has new ones by old ones."""
+
+        def new(name):
+            return names.get(name, name) if name.__class__ is str else name
+
+        def call(each):
+            return each and each._replace(arguments=tuple(map(new, each.arguments)))
+
+        def sizes(memory):
+            return [(new(name), *size) for name, *size in memory]
+
+        def keyed(mapping, value=lambda each: each):
+            return {new(name): value(each) for name, each in mapping.items()}
+
+        def view(each):
+            return each._replace(of=new(each.of))
+
+        check = call(self.check)
+        return self._replace(
+            launches=list(map(call, self.launches)),
+            conditions=list(map(call, self.conditions)),
+            check=check and check._replace(flag=new(check.flag)),
+            made=keyed(self.made, call),
+            **{field: keyed(getattr(self, field), view) for field in ("views", "taken")},
+            **{field: keyed(getattr(self, field)) for field in ("results", "copied", "turned", "rounded")},
+            **{field: sizes(getattr(self, field)) for field in ("scratch", "thread_scratch")},
+            **{field: tuple(map(new, getattr(self, field))) for field in ("zeroed", "aligned", "in_place")},
+        )
+
     @property
     def returned(self):
         """Name -> Layout of each result as it is returned: the operation's rule of shapes and dtypes."""
@@ -103,3 +133,20 @@ class Plan(NamedTuple):
                 layout = Layout(shape, dtype, layout.strides if dtype == layout.dtype and order is None else None)
             found[name] = layout
         return found
+
+
+def joined(*plans):
+    """One Plan that does what several do, the launches of one after those of the other; one of them may have a check."""
+    found = plans[0]
+    for plan in plans[1:]:
+        found = Plan(*map(_both, found, plan))
+    return found
+
+
+def _both(mine, other):
+    """The value of a field of two plans."""
+    if isinstance(mine, bool):
+        return mine and other
+    if isinstance(mine, Mapping):
+        return {**mine, **other}
+    return mine or other if mine is None or isinstance(mine, Check) else (*mine, *other)
