@@ -78,7 +78,8 @@ class Plan(NamedTuple):
     ``scratch``: (name, elements or shape, dtype) of memory that the launches need; ``thread_scratch``: so much for each thread, and
     behind the dtype, if there is a fourth, so many elements before for all together.
 
-    ``made``: name -> Made. ``views``: name -> View, of operands and what is made (they may be ``copied``), results or scratch.
+    ``made``: name -> Made, of operands, scratch or results. ``views``: name -> View, of operands and what is made (they may be
+    ``copied``), results or scratch.
     ``copied``: operand of which a copy is taken -> its Layout, or for a plain one its dtype, None for its own (of a list: of those
     that are not plain).
     ``begun``: result -> operand whose numbers it begins with. ``turned``: result -> order of the dimensions in which it is
@@ -106,6 +107,36 @@ class Plan(NamedTuple):
     aligned: tuple = ()
     pays: bool = True
 
+    def named(self, names):
+        """The Plan with other names for some arrays: ``names`` has new ones by old ones."""
+
+        def new(name):
+            return names.get(name, name) if name.__class__ is str else name
+
+        def call(each):
+            return each and each._replace(arguments=tuple(map(new, each.arguments)))
+
+        def sizes(memory):
+            return [(new(name), *size) for name, *size in memory]
+
+        def keyed(mapping, value=lambda each: each):
+            return {new(name): value(each) for name, each in mapping.items()}
+
+        def view(each):
+            return each._replace(of=new(each.of))
+
+        check = call(self.check)
+        return self._replace(
+            launches=list(map(call, self.launches)),
+            conditions=list(map(call, self.conditions)),
+            check=check and check._replace(flag=new(check.flag)),
+            made=keyed(self.made, call),
+            **{field: keyed(getattr(self, field), view) for field in ("views", "taken")},
+            **{field: keyed(getattr(self, field)) for field in ("results", "copied", "turned", "rounded")},
+            **{field: sizes(getattr(self, field)) for field in ("scratch", "thread_scratch")},
+            **{field: tuple(map(new, getattr(self, field))) for field in ("zeroed", "aligned", "in_place")},
+        )
+
     @property
     def returned(self):
         """Name -> Layout of each result as it is returned: the operation's rule of shapes and dtypes."""
@@ -116,3 +147,20 @@ class Plan(NamedTuple):
                 layout = Layout(tuple([layout.shape[axis] for axis in order]), layout.dtype)
             found[name] = self.given.get(name, layout)
         return found
+
+
+def joined(*plans):
+    """One Plan that does what several do, the launches of one after those of the other; one of them may have a check."""
+    found = plans[0]
+    for plan in plans[1:]:
+        found = Plan(*map(_both, found, plan))
+    return found
+
+
+def _both(mine, other):
+    """The value of a field of two plans."""
+    if isinstance(mine, bool):
+        return mine and other
+    if isinstance(mine, Mapping):
+        return {**mine, **other}
+    return mine or other if mine is None or isinstance(mine, Check) else (*mine, *other)

@@ -135,7 +135,7 @@ def _allocate(text, plan):
     for name, layout in plan.results.items():
         if name in plan.begun:
             text.lines.append(f"{name} = {text.call(copied, (plan.begun[name], layout.dtype))}")
-        elif isinstance(layout, Layout) and name not in plan.taken:
+        elif isinstance(layout, Layout) and name not in plan.taken and name not in plan.made:
             function, arguments = _memory(layout, name in plan.zeroed, name in plan.aligned)
             text.lines.append(f"{name} = {use(function)}({', '.join([use(each) for each in arguments])})")
     for name, elements, dtype in plan.scratch:
@@ -143,10 +143,19 @@ def _allocate(text, plan):
         is_kept = is_kept and not (plan.check and name == plan.check.flag)
         function = np.zeros if name in plan.zeroed else partial(scratch, name) if is_kept else np.empty
         text.lines.append(f"{name} = {use(function)}({use(elements)}, {use(dtype)})")
-    for name, *size in plan.thread_scratch:
+    for name, *size in _largest(plan.thread_scratch):
         text.lines.append(f"{name} = {use(own_scratch)}({', '.join([use(each) for each in (name, *size)])})")
         if name in plan.zeroed:
             text.lines.append(f"{name}.fill(0)")
+
+
+def _largest(memory):
+    """Scratch memory by different names: as much as the largest of one name."""
+    found = {}
+    for name, elements, dtype, *common in memory:
+        before = found.get(name, (name, 0, dtype, 0))
+        found[name] = name, max(elements, before[1]), dtype, max(before[3], *common, 0)
+    return found.values()
 
 
 def _memory(layout, is_zeroed, is_aligned):
@@ -163,7 +172,7 @@ def _aligned_memory(shape, dtype, strides, extent):
     return np.ndarray(shape, dtype, aligned(extent, dtype), 0, strides)
 
 
-def own_scratch(name, elements, dtype, common=0):
+def own_scratch(name, elements, dtype, common):
     """Scratch memory of so many elements for each thread, behind those that all have in common."""
     return scratch(name, common + elements * pool().scratch_areas, dtype)
 
