@@ -131,8 +131,9 @@ class Plan(NamedTuple):
             conditions=list(map(call, self.conditions)),
             check=check and check._replace(flag=new(check.flag)),
             made=keyed(self.made, call),
+            begun=keyed(self.begun, new),
             **{field: keyed(getattr(self, field), view) for field in ("views", "taken")},
-            **{field: keyed(getattr(self, field)) for field in ("results", "copied", "turned", "rounded")},
+            **{field: keyed(getattr(self, field)) for field in ("results", "copied", "turned", "given")},
             **{field: sizes(getattr(self, field)) for field in ("scratch", "thread_scratch")},
             **{field: tuple(map(new, getattr(self, field))) for field in ("zeroed", "aligned", "in_place")},
         )
