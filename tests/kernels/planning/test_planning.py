@@ -12,8 +12,8 @@ from rushlight.kernels.language.builder import Builder
 from rushlight.kernels.language.program import Program
 from rushlight.kernels.machine.host import host
 from rushlight.kernels.planning import runner
-from rushlight.kernels.planning.layout import Layout, Layouts, layout_of, strided
-from rushlight.kernels.planning.plan import Condition, Factor, Launch, Made, Passed, Plan, View
+from rushlight.kernels.planning.layout import Layout, Layouts, laid, layout_of, strided
+from rushlight.kernels.planning.plan import Condition, Factor, HostStep, Launch, Made, Passed, Plan, View
 from rushlight.kernels.planning.registry import KERNELS
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
@@ -148,6 +148,34 @@ def test_what_the_host_makes_sees_and_takes():
     assert apart.strides == (4, 12) and apart.ctypes.data % 64 == 0
     np.testing.assert_array_equal(last, out[2:])
     assert last.base is None and nothing is None and kind == "a"
+
+
+def test_host_steps_and_copies_in_other_orders():
+    """Launches read what the host wrote between them, operands and results may be copied channels last."""
+
+    @runner.operation
+    def operation(x: Layout):
+        deep = laid(x.shape, x.dtype, (0, 2, 1))
+        launches = [
+            HostStep(np.negative, ("x", "sum")),
+            Launch(scaled, (8,), ("x", "x", "out", x.size, 2.0), 1.0),
+            HostStep(np.subtract, ("out", "sum", "out")),
+        ]
+        return Plan(
+            launches, {"out": deep}, [("sum", x.shape, x.dtype)], copied={"x": deep}, given={"out": deep.of(F64)}
+        )
+
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    found = operation(x)
+    np.testing.assert_array_equal(found, 4 * x)
+    assert found.dtype == F64 and found.strides == (96, 8, 24) and found.base is None
+
+
+def test_layouts_of_copies():
+    array = np.zeros((2, 3, 1, 4), np.float32)
+    for each in (array, array.transpose(0, 3, 2, 1), array[:, ::2].transpose(3, 0, 2, 1), array[..., ::2]):
+        dense = layout_of(each).dense()
+        assert dense == layout_of(np.empty_like(each)) and dense.of(F64).of(F32) == dense
 
 
 def test_what_is_declined_is_remembered():
@@ -299,6 +327,6 @@ def test_half_precision_by_single():
     half, lengths = np.dtype(np.float16), (8, 8)
     grad, places = Layout((2, 3, 4, 4), half, (2, 4, 48, 12)), Layout((2, 3, 4, 4), np.dtype(np.int64))
     plan = routing.plan_of("places_gradient")(grad, places, lengths)
-    assert plan.copied == {"grad": F32} and plan.results["found"].dtype == F32
+    assert plan.copied["grad"] in (F32, Layout(grad.shape, F32)) and plan.results["found"].dtype == F32
     assert plan.returned == {"found": Layout((2, 3, 8, 8), half)}
     assert routing.plan_of("places_gradient")(grad, places._replace(dtype=half), lengths) is None

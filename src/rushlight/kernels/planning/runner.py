@@ -87,9 +87,10 @@ class _Text:
             found += f".transpose({self.use(view.order)})"
         return found if view.index is None else f"{found}[{self.use(view.index)}]"
 
-    def each(self, values, line):
-        """A line for each name among ``values``, from its text with the name of the value in place of ``{}``."""
-        self.lines += [f"{name} = {line.format(name, self.use(value))}" for name, value in values.items()]
+    def copy(self, name, goal):
+        """A copy of an array of a Layout, or a plain one of a dtype."""
+        settings = (goal.dtype, goal.strides) if isinstance(goal, Layout) else (goal,)
+        return f"{self.use(copied)}({', '.join([name, *map(self.use, settings)])})"
 
     def function(self, name, parameters):
         names = tuple([f"_{i}" for i in range(len(self.values))])
@@ -108,8 +109,7 @@ def runner(plan, parameters, lists=()):
     restored = [name for name in plan.in_place if name in plan.copied]
     lines += [f"{name}_given = {name}" for name in restored]
     lines += [f"{name} = {use(plain_ones)}({name})" for name in lists if name in plan.copied]
-    if plan.copied:
-        text.each({name: dtype for name, dtype in plan.copied.items() if name not in lists}, use(copied) + "({}, {})")
+    lines += [f"{name} = {text.copy(name, goal)}" for name, goal in plan.copied.items() if name not in lists]
     _allocate(text, plan)
     lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of not in given]
     for launch in plan.launches:
@@ -120,10 +120,8 @@ def runner(plan, parameters, lists=()):
         found = f"{flag}.item()" if is_one else f"{use(np.count_nonzero)}({flag})"
         lines.append(f"if {found}: {text.call(function, arguments)}")
     lines += [f"{name} = {text.view(view)}.copy()" for name, view in plan.taken.items()]
-    if plan.turned:
-        text.each(plan.turned, use(copied) + "({}.transpose({}))")
-    if plan.rounded:
-        text.each(plan.rounded, use(copied) + "({}, {})")
+    lines += [f"{name} = {use(copied)}({name}.transpose({use(order)}))" for name, order in plan.turned.items()]
+    lines += [f"{name} = {text.copy(name, goal)}" for name, goal in plan.given.items()]
     lines += [f"{use(write)}({name}_given, {name})" for name in restored]
     written = [f"{name}_given" if name in restored else name for name in plan.in_place]
     returned = [name if isinstance(layout, Layout) else use(layout) for name, layout in results.items()]
@@ -137,17 +135,27 @@ def _allocate(text, plan):
     for name, layout in plan.results.items():
         if name in plan.begun:
             text.lines.append(f"{name} = {text.call(copied, (plan.begun[name], layout.dtype))}")
-        elif isinstance(layout, Layout) and name not in plan.taken:
+        elif isinstance(layout, Layout) and name not in plan.taken and name not in plan.made:
             function, arguments = _memory(layout, name in plan.zeroed, name in plan.aligned)
             text.lines.append(f"{name} = {use(function)}({', '.join([use(each) for each in arguments])})")
     for name, elements, dtype in plan.scratch:
-        is_kept = elements * np.dtype(dtype).itemsize >= _KEPT_FROM and not (plan.check and name == plan.check.flag)
+        is_kept = elements.__class__ is int and elements * np.dtype(dtype).itemsize >= _KEPT_FROM
+        is_kept = is_kept and not (plan.check and name == plan.check.flag)
         function = np.zeros if name in plan.zeroed else partial(scratch, name) if is_kept else np.empty
-        text.lines.append(f"{name} = {text.call(function, (elements, dtype))}")
-    for name, *size in plan.thread_scratch:
+        text.lines.append(f"{name} = {use(function)}({use(elements)}, {use(dtype)})")
+    for name, *size in _largest(plan.thread_scratch):
         text.lines.append(f"{name} = {use(own_scratch)}({', '.join([use(each) for each in (name, *size)])})")
         if name in plan.zeroed:
             text.lines.append(f"{name}.fill(0)")
+
+
+def _largest(memory):
+    """Scratch memory by different names: as much as the largest of one name."""
+    found = {}
+    for name, elements, dtype, *common in memory:
+        before = found.get(name, (name, 0, dtype, 0))
+        found[name] = name, max(elements, before[1]), dtype, max(before[3], *common, 0)
+    return found.values()
 
 
 def _memory(layout, is_zeroed, is_aligned):
@@ -164,7 +172,7 @@ def _aligned_memory(shape, dtype, strides, extent):
     return np.ndarray(shape, dtype, aligned(extent, dtype), 0, strides)
 
 
-def own_scratch(name, elements, dtype, common=0):
+def own_scratch(name, elements, dtype, common):
     """Scratch memory of so many elements for each thread, behind those that all have in common."""
     return scratch(name, common + elements * pool().scratch_areas, dtype)
 
