@@ -12,8 +12,8 @@ from rushlight.kernels.language.builder import Builder
 from rushlight.kernels.language.program import Program
 from rushlight.kernels.machine.host import host
 from rushlight.kernels.planning import runner
-from rushlight.kernels.planning.layout import Layout, layout_of, strided
-from rushlight.kernels.planning.plan import Factor, Launch, Made, Passed, Plan, View
+from rushlight.kernels.planning.layout import Layout, Layouts, laid, layout_of, strided
+from rushlight.kernels.planning.plan import Condition, Factor, HostStep, Launch, Made, Passed, Plan, View
 from rushlight.kernels.planning.registry import KERNELS
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
@@ -150,6 +150,34 @@ def test_what_the_host_makes_sees_and_takes():
     assert last.base is None and nothing is None and kind == "a"
 
 
+def test_host_steps_and_copies_in_other_orders():
+    """Launches read what the host wrote between them, operands and results may be copied channels last."""
+
+    @runner.operation
+    def operation(x: Layout):
+        deep = laid(x.shape, x.dtype, (0, 2, 1))
+        launches = [
+            HostStep(np.negative, ("x", "sum")),
+            Launch(scaled, (8,), ("x", "x", "out", x.size, 2.0), 1.0),
+            HostStep(np.subtract, ("out", "sum", "out")),
+        ]
+        return Plan(
+            launches, {"out": deep}, [("sum", x.shape, x.dtype)], copied={"x": deep}, given={"out": deep.of(F64)}
+        )
+
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    found = operation(x)
+    np.testing.assert_array_equal(found, 4 * x)
+    assert found.dtype == F64 and found.strides == (96, 8, 24) and found.base is None
+
+
+def test_layouts_of_copies():
+    array = np.zeros((2, 3, 1, 4), np.float32)
+    for each in (array, array.transpose(0, 3, 2, 1), array[:, ::2].transpose(3, 0, 2, 1), array[..., ::2]):
+        dense = layout_of(each).dense()
+        assert dense == layout_of(np.empty_like(each)) and dense.of(F64).of(F32) == dense
+
+
 def test_what_is_declined_is_remembered():
     made = []
     call = planned(made, accepts=lambda x: x.is_plain)
@@ -160,6 +188,64 @@ def test_what_is_declined_is_remembered():
     apart = np.zeros(25, np.uint8)[1:].view(np.float32)
     assert apart.flags.aligned or call(apart, None, None, 1.0) is NotImplemented
     assert len(made) == 1  # arrays that are not aligned have no plans
+
+
+def test_what_is_written_in_place():
+    """In one of another dtype, or of other strides, by way of a copy."""
+
+    def plan(x: Layout, y: Layout):
+        copied = {} if x == y else {"x": F32}
+        return Plan([Launch(scaled, (8,), ("x", "y", "x", x.size, 2.0), 1.0)], {}, copied=copied, in_place=("x",))
+
+    call, y = runner.operation(plan), np.arange(6, dtype=np.float32)
+    for x in (np.ones(6, np.float32), np.ones(6), np.ones(12, np.float32)[::2]):
+        assert call(x, y) is x
+        np.testing.assert_array_equal(x, y + 2)
+
+
+def test_results_that_begin_as_copies_and_what_the_host_makes():
+    def plan(x: Layout, y: Layout, number: Passed):
+        launch = Launch(scaled, (8,), ("out", "y", "out", y.size, "factor"), 1.0)
+        made = {"factor": Made(float, ("number",))}
+        conditions = [Condition(lambda number: number != "0", ("number",))]
+        return Plan([launch], {"out": y}, begun={"out": "x"}, made=made, conditions=conditions)
+
+    call, y = runner.operation(plan), np.arange(6, dtype=np.float32)
+    for x in (np.ones(6, np.float32), np.full(6, 3)):
+        np.testing.assert_array_equal(call(x, y, "2"), x * 2 + y)
+        assert call(x, y, "0") is NotImplemented and x[0] in (1, 3)
+
+
+def test_lists_have_plans_by_all_their_layouts():
+    made = []
+
+    @runner.operation
+    def call(xs: Layouts, number):
+        made.append(xs)
+        if None in xs:
+            return None
+        picked = {"x": View("xs", index=number)}
+        launch = Launch(scaled, (8,), ("x", "x", "out", xs[number].size, 1.0), 1.0)
+        return Plan([launch], {"out": xs[number].plain()}, copied={"x": None}, views=picked)
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for _ in range(2):
+        np.testing.assert_array_equal(call([x, x.T], 0), x * 2)
+        np.testing.assert_array_equal(call([x, x.T], 1), x.T * 2)
+        assert call([x, None], 0) is NotImplemented and call((x, x), 0) is NotImplemented
+    assert made == [(layout_of(x), layout_of(x.T))] * 2 + [(layout_of(x), None)]
+
+
+def test_plans_are_made_anew_for_another_number_of_threads():
+    made, threads = [], rushlight.get_num_threads()
+    call = planned(made)
+    try:
+        for count in (1, 2):
+            rushlight.set_num_threads(count)
+            call(np.ones(3, np.float32), None, None, 1.0)
+    finally:
+        rushlight.set_num_threads(threads)
+    assert len(made) == 2
 
 
 def test_launches_go_to_all_threads_from_some_microseconds_on():
@@ -188,22 +274,31 @@ def test_planning_compiles_nothing(monkeypatch):
     assert len(PLANNED) > 20
 
 
-@pytest.mark.parametrize(
-    "name", ["softmax", "layer_norm_parts", "sum", "max_dim", "var_corrected", "group_norm_gradients"]
-)
+X, W = np.random.default_rng(0).standard_normal((6, 8, 5)).astype(np.float32), np.ones(8, np.float32)
+STATISTICS = np.ones((6, 2), np.float32)
+CALLS = {
+    "softmax": (X, 1, None),
+    "layer_norm_parts": (X, (5,), W[:5], None, 1e-5),
+    "sum": (X, (0, 1), False, None),
+    "max_dim": (X, 1, True),
+    "var_corrected": (X, (2,), 1, False),
+    "group_norm_gradients": (X, X, W, 2, 1e-5, STATISTICS, STATISTICS),
+    "cat": ([X, X[:, 2:], X], 1),
+    "stack": ([X, X, X], -1),
+    "complex_of_parts": (X, X),
+}
+
+
+def layouts_of(argument):
+    if isinstance(argument, list):
+        return tuple(map(layouts_of, argument))
+    return layout_of(argument) if isinstance(argument, np.ndarray) else argument
+
+
+@pytest.mark.parametrize("name", CALLS)
 def test_results_have_the_layouts_of_the_plan(name):
-    x, w = np.random.default_rng(0).standard_normal((6, 8, 5)).astype(np.float32), np.ones(8, np.float32)
-    statistics = np.ones((6, 2), np.float32)
-    arguments = {
-        "softmax": (x, 1, None),
-        "layer_norm_parts": (x, (5,), w[:5], None, 1e-5),
-        "sum": (x, (0, 1), False, None),
-        "max_dim": (x, 1, True),
-        "var_corrected": (x, (2,), 1, False),
-        "group_norm_gradients": (x, x, w, 2, 1e-5, statistics, statistics),
-    }[name]
-    plan = routing.plan_of(name)(*[layout_of(a) if isinstance(a, np.ndarray) else a for a in arguments])
-    found = KERNELS[name](*arguments)
+    plan = routing.plan_of(name)(*map(layouts_of, CALLS[name]))
+    found = KERNELS[name](*CALLS[name])
     found = found if isinstance(found, tuple) else (found,)
     assert [layout_of(each) for each in found] == list(plan.returned.values())
 
@@ -224,6 +319,6 @@ def test_half_precision_by_single():
     half, lengths = np.dtype(np.float16), (8, 8)
     grad, places = Layout((2, 3, 4, 4), half, (2, 4, 48, 12)), Layout((2, 3, 4, 4), np.dtype(np.int64))
     plan = routing.plan_of("places_gradient")(grad, places, lengths)
-    assert plan.copied == {"grad": F32} and plan.results["found"].dtype == F32
+    assert plan.copied["grad"] in (F32, Layout(grad.shape, F32)) and plan.results["found"].dtype == F32
     assert plan.returned == {"found": Layout((2, 3, 8, 8), half)}
     assert routing.plan_of("places_gradient")(grad, places._replace(dtype=half), lengths) is None

@@ -18,7 +18,7 @@ HEADER = object.__basicsize__  # bytes of a Python object before its own fields
 CLASS = HEADER - 8  # where its type stands: the last field of the header, with or without a global lock
 LIST_ITEMS, LIST_SIZE = list.__basicsize__ - 16, HEADER  # of PyListObject: ob_item and ob_size
 _API = ("PyErr_BadArgument", "PyErr_Occurred", "PyLong_AsSsize_t", "PyFloat_AsDouble", "PyEval_SaveThread")
-_API += ("PyEval_RestoreThread", "Py_IncRef")
+_API += ("PyEval_RestoreThread", "Py_IncRef", "PyBytes_FromStringAndSize")
 
 
 class _MethodDefinition(ctypes.Structure):

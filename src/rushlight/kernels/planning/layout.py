@@ -60,6 +60,23 @@ class Layout(NamedTuple):
         """The Layout of a plain copy."""
         return Layout(self.shape, self.dtype)
 
+    def dense(self):
+        """The Layout of a copy without gaps whose dimensions lie in the same order in memory."""
+        if self.strides is None:
+            return self
+        order = sorted(range(self.ndim), key=lambda axis: -abs(self.strides[axis]))
+        return strided(*laid(self.shape, self.dtype, order))
+
+    def of(self, dtype):
+        """The Layout, which has no gaps, of a copy in another dtype."""
+        if self.strides is None:
+            return Layout(self.shape, dtype)
+        return Layout(self.shape, dtype, tuple([step * dtype.itemsize for step in self.steps]))
+
+    def spread(self):
+        """The Layout with its strides said, also where they are those of a plain array."""
+        return Layout(self.shape, self.dtype, self._strides())
+
     def broadcast(self, shape):
         """The Layout of the array broadcast to a shape."""
         if shape == self.shape:
@@ -87,6 +104,19 @@ def strided(shape, dtype, strides):
             return Layout(shape, dtype, strides)
         step *= length
     return Layout(shape, dtype)
+
+
+def laid(shape, dtype, order):
+    """The Layout of an array without gaps whose dimensions lie in this order in memory, the outermost first; its strides are
+    said also where it is plain."""
+    strides, step = [0] * len(shape), dtype.itemsize
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis]
+    return Layout(tuple(shape), dtype, tuple(strides))
+
+
+Layouts = tuple  # annotates a parameter that is a list of arrays: the plan is given the Layout of each, None for None
 
 
 def lanes_for(scalar):

@@ -29,6 +29,16 @@ class Launch(NamedTuple):
     name: str = ""
 
 
+class HostStep(NamedTuple):
+    """What the host does between two launches: ``step(*arguments)``, given as those of a Launch are; what it returns is left."""
+
+    step: Callable
+    arguments: tuple
+
+    def function(self):
+        return self.step
+
+
 class Check(NamedTuple):
     """What the host looks at after the launches: where a number of the scratch array ``flag`` is not 0, it calls
     ``function(*arguments)``, given as those of a Launch are, which raises."""
@@ -47,7 +57,7 @@ class Condition(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What the host makes before the launches: the array ``function(*arguments)``, given as those of a Launch are."""
+    """What the host makes before the launches: an array or number, ``function(*arguments)``, given as those of a Launch are."""
 
     function: Callable
     arguments: tuple
@@ -63,26 +73,30 @@ class View(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """``launches``, one after the other. ``results``: name -> Layout of what is allocated and returned, or a value that is
-    returned as it is, such as None. ``scratch``: (name, elements, dtype) of memory that the launches need; ``thread_scratch``:
-    so much for each thread, and behind the dtype, if there is a fourth, so many elements before for all together.
+    """``launches``, one after the other: each a Launch, or what has ``arguments`` and a ``function()`` that takes them, as HostStep.
+    ``results``: name -> Layout of what is allocated and returned, or a value that is returned as it is, such as None.
+    ``scratch``: (name, elements or shape, dtype) of memory that the launches need; ``thread_scratch``: so much for each thread, and
+    behind the dtype, if there is a fourth, so many elements before for all together.
 
     ``made``: name -> Made, of operands, scratch or results. ``views``: name -> View, of operands and what is made (they may be ``copied``), results or scratch.
-    ``copied``: operand of which a plain copy is taken -> its dtype, None for its own. ``turned``: result -> order of the
-    dimensions in which it is returned, as a copy. ``taken``: result -> View of another one, of which it is a copy. ``rounded``:
-    result -> dtype in which it is returned. ``zeroed``: names of results and scratch that begin as zeros, ``aligned``: names of
-    results that begin on a cache line. ``in_place``: names of operands that are written, and returned before the results.
-    ``pays``: whether it is worth more than what NumPy does, which is what calls ask; others may not.
+    ``copied``: operand of which a copy is taken -> its Layout, or for a plain one its dtype, None for its own (of a list: of those
+    that are not plain).
+    ``begun``: result -> operand whose numbers it begins with. ``turned``: result -> order of the dimensions in which it is
+    returned, as a copy. ``taken``: result -> View of another one, of which it is a copy. ``given``: result -> Layout of the copy
+    that is returned. ``zeroed``: names of results and scratch that begin as zeros, ``aligned``: names of results that begin on a
+    cache line. ``in_place``: names of operands that are written, and returned before the results; where one is copied, the
+    copy is written back. ``pays``: whether it is worth more than what NumPy does, which is what calls ask; others may not.
     """
 
-    launches: Sequence[Launch]
+    launches: Sequence
     results: dict
     scratch: Sequence = ()
     thread_scratch: Sequence = ()
     copied: Mapping = _NOTHING
     turned: Mapping = _NOTHING
-    rounded: Mapping = _NOTHING
+    given: Mapping[str, Layout] = _NOTHING
     zeroed: tuple = ()
+    begun: Mapping = _NOTHING
     in_place: tuple = ()
     check: Check | None = None
     conditions: Sequence[Condition] = ()
@@ -116,8 +130,9 @@ class Plan(NamedTuple):
             conditions=list(map(call, self.conditions)),
             check=check and check._replace(flag=new(check.flag)),
             made=keyed(self.made, call),
+            begun=keyed(self.begun, new),
             **{field: keyed(getattr(self, field), view) for field in ("views", "taken")},
-            **{field: keyed(getattr(self, field)) for field in ("results", "copied", "turned", "rounded")},
+            **{field: keyed(getattr(self, field)) for field in ("results", "copied", "turned", "given")},
             **{field: sizes(getattr(self, field)) for field in ("scratch", "thread_scratch")},
             **{field: tuple(map(new, getattr(self, field))) for field in ("zeroed", "aligned", "in_place")},
         )
@@ -127,11 +142,10 @@ class Plan(NamedTuple):
         """Name -> Layout of each result as it is returned: the operation's rule of shapes and dtypes."""
         found = {}
         for name, layout in self.results.items():
-            if isinstance(layout, Layout):
-                order, dtype = self.turned.get(name), self.rounded.get(name, layout.dtype)
-                shape = layout.shape if order is None else tuple([layout.shape[axis] for axis in order])
-                layout = Layout(shape, dtype, layout.strides if dtype == layout.dtype and order is None else None)
-            found[name] = layout
+            order = self.turned.get(name)
+            if order is not None:
+                layout = Layout(tuple([layout.shape[axis] for axis in order]), layout.dtype)
+            found[name] = self.given.get(name, layout)
         return found
 
 

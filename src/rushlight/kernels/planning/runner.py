@@ -1,7 +1,7 @@
 """The runner: plans, and the operations they are for, as functions that do what every call has to do and nothing else.
 
-Such a function is generated as text, with a name for all that it uses, and put together with its values: by the structure of
-a plan (how many results, scratch arrays, arguments), of which there are few, so that a new shape costs no compilation.
+Such a function is generated as text, with a name for all that it uses, and put together with its values: texts that are alike
+but for these are compiled once, so that a new shape costs no compilation.
 
     def softmax(self, dim, dtype):                      # an operation: its plans are found by layouts and options
         flags = self.flags.num
@@ -15,24 +15,32 @@ a plan (how many results, scratch arrays, arguments), of which there are few, so
         out = _0(_1, _2)                                # numpy.empty, a shape, a dtype
         _3(self, out, _4, _5)                           # a kernel, numbers
         return out
+
+    def cat(tensors, dim):                              # of lists there is an `outline` of all layouts
+        run = find((outline(tensors, room), dim))
+        return enter(tensors, dim) if run is None else run(tensors)
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+from functools import partial
 
 import numpy as np
 
 from ...base import settings
-from ...ops.moving import copied
+from ...ops.moving import copied, write
 from ..compiler.kernel import compiled, pool
 from ..machine.scratch import aligned, scratch
+from .array_lists import outline_function, outline_room
 from .layout import Layout, is_plain, layout_of
+from .plan import Launch
 from .plans import Plans
 from .registry import kernel_for
 
 _THREADED_FROM = 5000  # nanoseconds: below, the calling thread is done before another one has begun
+_KEPT_FROM = 1 << 16  # bytes of scratch memory: so many stay with the Python thread, the system's come page by page
 _PLAIN, _ALIGNED = 0x101, 0x100  # in the number of an array's flags
 
 
@@ -41,6 +49,14 @@ def kernel_of(launch):
     build = launch.build
     name = launch.name or f"{build.__module__.rpartition('.')[2]}.{build.__name__}"
     return compiled((name, build.__module__, build.__name__, *launch.form), lambda: build(*launch.form))
+
+
+def function_of(launch):
+    """What a launch calls."""
+    if launch.__class__ is not Launch:
+        return launch.function()
+    kernel = kernel_of(launch)
+    return kernel.threaded if launch.nanoseconds >= _THREADED_FROM else kernel.alone
 
 
 class _Text:
@@ -71,43 +87,45 @@ class _Text:
             found += f".transpose({self.use(view.order)})"
         return found if view.index is None else f"{found}[{self.use(view.index)}]"
 
-    def each(self, values, line):
-        """A line for each name among ``values``, from its text with the name of the value in place of ``{}``."""
-        self.lines += [f"{name} = {line.format(name, self.use(value))}" for name, value in values.items()]
+    def copy(self, name, goal):
+        """A copy of an array of a Layout, or a plain one of a dtype."""
+        settings = (goal.dtype, goal.strides) if isinstance(goal, Layout) else (goal,)
+        return f"{self.use(copied)}({', '.join([name, *map(self.use, settings)])})"
 
     def function(self, name, parameters):
         names = tuple([f"_{i}" for i in range(len(self.values))])
         return _made(name, parameters, tuple(self.lines), names)(*self.values)
 
 
-def runner(plan, parameters):
-    """A function of what differs from call to call, named ``parameters``, that runs the plan and returns its results."""
+def runner(plan, parameters, lists=()):
+    """A function of what differs from call to call, named ``parameters``, that runs the plan and returns its results. Of the
+    parameters, ``lists`` are lists of arrays."""
     text = _Text()
     use, lines, results = text.use, text.lines, plan.results
     lines += [f"if {text.call(*condition)} is False: return NotImplemented" for condition in plan.conditions]
     lines += [f"{name} = {text.call(*made)}" for name, made in plan.made.items()]
     given = {*parameters, *plan.made}
     lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of in given]
-    if plan.copied:
-        text.each(plan.copied, use(copied) + "({}, {})")
+    restored = [name for name in plan.in_place if name in plan.copied]
+    lines += [f"{name}_given = {name}" for name in restored]
+    lines += [f"{name} = {use(plain_ones)}({name})" for name in lists if name in plan.copied]
+    lines += [f"{name} = {text.copy(name, goal)}" for name, goal in plan.copied.items() if name not in lists]
     _allocate(text, plan)
     lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of not in given]
     for launch in plan.launches:
-        kernel = kernel_of(launch)
-        run = kernel.threaded if launch.nanoseconds >= _THREADED_FROM else kernel.alone
-        lines.append(text.call(run, launch.arguments))
+        lines.append(text.call(function_of(launch), launch.arguments))
     if plan.check is not None:
         flag, function, arguments = plan.check
         is_one = (flag, 1) in [(name, elements) for name, elements, _ in plan.scratch]
         found = f"{flag}.item()" if is_one else f"{use(np.count_nonzero)}({flag})"
         lines.append(f"if {found}: {text.call(function, arguments)}")
     lines += [f"{name} = {text.view(view)}.copy()" for name, view in plan.taken.items()]
-    if plan.turned:
-        text.each(plan.turned, use(copied) + "({}.transpose({}))")
-    if plan.rounded:
-        text.each(plan.rounded, use(copied) + "({}, {})")
+    lines += [f"{name} = {use(copied)}({name}.transpose({use(order)}))" for name, order in plan.turned.items()]
+    lines += [f"{name} = {text.copy(name, goal)}" for name, goal in plan.given.items()]
+    lines += [f"{use(write)}({name}_given, {name})" for name in restored]
+    written = [f"{name}_given" if name in restored else name for name in plan.in_place]
     returned = [name if isinstance(layout, Layout) else use(layout) for name, layout in results.items()]
-    lines.append(f"return {', '.join((*plan.in_place, *returned))}")
+    lines.append(f"return {', '.join((*written, *returned))}")
     return text.function("run", parameters)
 
 
@@ -115,13 +133,16 @@ def _allocate(text, plan):
     """The lines that make a plan's results and scratch arrays."""
     use = text.use
     for name, layout in plan.results.items():
-        if isinstance(layout, Layout) and name not in plan.taken and name not in plan.made:
+        if name in plan.begun:
+            text.lines.append(f"{name} = {text.call(copied, (plan.begun[name], layout.dtype))}")
+        elif isinstance(layout, Layout) and name not in plan.taken and name not in plan.made:
             function, arguments = _memory(layout, name in plan.zeroed, name in plan.aligned)
             text.lines.append(f"{name} = {use(function)}({', '.join([use(each) for each in arguments])})")
     for name, elements, dtype in plan.scratch:
-        text.lines.append(
-            f"{name} = {use(np.zeros if name in plan.zeroed else np.empty)}({use(elements)}, {use(dtype)})"
-        )
+        is_kept = elements.__class__ is int and elements * np.dtype(dtype).itemsize >= _KEPT_FROM
+        is_kept = is_kept and not (plan.check and name == plan.check.flag)
+        function = np.zeros if name in plan.zeroed else partial(scratch, name) if is_kept else np.empty
+        text.lines.append(f"{name} = {use(function)}({use(elements)}, {use(dtype)})")
     for name, *size in _largest(plan.thread_scratch):
         text.lines.append(f"{name} = {use(own_scratch)}({', '.join([use(each) for each in (name, *size)])})")
         if name in plan.zeroed:
@@ -156,6 +177,11 @@ def own_scratch(name, elements, dtype, common):
     return scratch(name, common + elements * pool().scratch_areas, dtype)
 
 
+def plain_ones(arrays):
+    """The arrays of a list, copied where they are not plain."""
+    return [array if is_plain(array) else copied(array) for array in arrays]
+
+
 @functools.cache
 def _made(name, parameters, lines, names):
     """The generated function that takes what ``names`` are for and returns a function of these lines, which uses it."""
@@ -180,18 +206,21 @@ def plan_for(*names):
 def operation(plan):
     """The kernel of an operation whose plans are ``plan(*layouts and options)``: None where there is no program.
 
-    Parameters annotated with Layout are arrays (with ``Layout | None``, which may be missing), those with Passed are
-    passed on, those with Factor where they are neither 0 nor 1. All others choose the plan, with the layouts, and so does how
-    many threads there are.
+    Parameters annotated with Layout are arrays (with ``Layout | None``, which may be missing), those with Layouts lists of
+    such, those with Passed are passed on, those with Factor where they are neither 0 nor 1. All others choose the plan, with
+    the layouts, and so does how many threads there are.
     """
     code = inspect.unwrap(plan).__code__
     names = code.co_varnames[: code.co_argcount]
     kinds = tuple([_KINDS[plan.__annotations__.get(name)] for name in names])
     given = tuple([name for name, kind in zip(names, kinds) if kind is not None])
+    lists = [name for name, kind in zip(names, kinds) if kind is LISTED]
     found = Plans()
     settings.thread_listeners.append(lambda threads: found.clear())
 
     def enter(*arguments):
+        if any(value.__class__ is not list for value, kind in zip(arguments, kinds) if kind is LISTED):
+            return NotImplemented
         arrays = [array for array, kind in zip(arguments, kinds) if kind in _ARRAYS]
         properties = _PROPERTIES[all(array is None or is_plain(array) for array in arrays)]
         layouts, key = [], []
@@ -199,6 +228,11 @@ def operation(plan):
             if kind in _ARRAYS:
                 layouts.append(None if value is None else layout_of(value))
                 key += [None if value is None else getattr(value, each) for each in properties]
+            elif kind is LISTED:
+                key.append(outline_function()(value, outline_room()))
+                if key[-1] is None or not all(array is None or array.flags.aligned for array in value):
+                    return NotImplemented
+                layouts.append(tuple([None if array is None else layout_of(array) for array in value]))
             elif kind is PASSED:
                 layouts.append(name)
             elif kind is FACTOR:
@@ -209,22 +243,30 @@ def operation(plan):
                 layouts.append(value)
                 key.append(value)
         made = plan(*layouts)
-        run = found[tuple(key)] = _declined if made is None or not made.pays else runner(made, given)
+        run = found[tuple(key)] = _declined if made is None or not made.pays else runner(made, given, lists)
         return run(*[value for value, kind in zip(arguments, kinds) if kind is not None])
 
-    return _call_maker(names, kinds)(found.get, _declined, enter)
+    outlines = (outline_function(), outline_room()) if lists else ()
+    return _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
 
 
-ARRAY, MAYBE_ARRAY, PASSED, FACTOR = range(4)
+ARRAY, MAYBE_ARRAY, PASSED, FACTOR, LISTED = range(5)
 # Of parameters, by the text of their annotations: None for what chooses the plan.
-_KINDS = {"Layout": ARRAY, "Layout | None": MAYBE_ARRAY, "Passed": PASSED, "Factor": FACTOR, None: None}
+_KINDS = {
+    "Layout": ARRAY,
+    "Layout | None": MAYBE_ARRAY,
+    "Passed": PASSED,
+    "Factor": FACTOR,
+    "Layouts": LISTED,
+    None: None,
+}
 _ARRAYS = ARRAY, MAYBE_ARRAY
 _PROPERTIES = ("shape", "dtype", "strides"), ("shape", "dtype")  # of arrays in keys: of any, of plain ones
 
 
-@functools.cache
 def _call_maker(names, kinds):
-    """What takes ``find``, ``declined`` and ``enter`` and returns the function of an operation with such parameters."""
+    """What takes ``find``, ``declined``, ``enter`` and, where there are lists, ``outline`` and ``room``, and returns the
+    function of an operation with such parameters."""
     flags, keys = [], ([], [])
     for name, kind in zip(names, kinds):
         if kind in _ARRAYS:
@@ -233,6 +275,8 @@ def _call_maker(names, kinds):
             if kind in _ARRAYS:
                 condition = "" if kind is ARRAY else f"None if {name} is None else "
                 key += [f"{condition}{name}.{each}" for each in properties]
+            elif kind is LISTED:
+                key.append(f"outline({name}, room)")
             elif kind is FACTOR:
                 key.append(f"{name} if {name} == 0 or {name} == 1 else None")
             elif kind is None:
@@ -245,9 +289,13 @@ def _call_maker(names, kinds):
         f"    run = {plain}",
         "else:",
         f"    run = {strided} if flags & {_ALIGNED} else declined",
+    ]
+    lines = [
+        *(lines if flags else [f"run = {plain}"]),
         f"return enter({', '.join(names)}) if run is None else run({given})",
     ]
-    return _made("call", names, tuple(lines), ("find", "declined", "enter"))
+    outlines = ("outline", "room") if LISTED in kinds else ()
+    return _made("call", names, tuple(lines), ("find", "declined", "enter", *outlines))
 
 
 def _declined(*arguments):
