@@ -34,7 +34,7 @@ def in_single_precision(*exact):
                 return None
             (kind,) = kinds
             rounded = {name: layout.of(kind) for i, (name, layout) in enumerate(found.returned.items())
-                       if layout.dtype == _SINGLE and i not in exact}  # fmt: skip
+                       if isinstance(layout, Layout) and layout.dtype == _SINGLE and i not in exact}  # fmt: skip
             singles.update({name: goal if isinstance(goal, Layout) else singles[name].plain()
                             for name, goal in found.copied.items() if name in singles})  # fmt: skip
             return found._replace(copied={**found.copied, **singles}, given={**found.given, **rounded})
