@@ -120,6 +120,9 @@ def laid(shape, dtype, order):
     return Layout(tuple(shape), dtype, tuple(strides))
 
 
+# Annotates an array's parameter: its Layout says its strides also where it is plain, those of dimensions of length 1 as they
+# are, which results that lie as it does show.
+Spread = Layout
 Layouts = tuple  # annotates a parameter that is a list of arrays: the plan is given the Layout of each, None for None
 
 

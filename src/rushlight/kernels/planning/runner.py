@@ -225,7 +225,10 @@ def operation(plan):
         properties = _PROPERTIES[all(array is None or is_plain(array) for array in arrays)]
         layouts, key = [], []
         for name, kind, value in zip(names, kinds, arguments, strict=True):
-            if kind in _ARRAYS:
+            if kind is SPREAD:
+                layouts.append(Layout(value.shape, value.dtype, value.strides))
+                key += layouts[-1]
+            elif kind in _ARRAYS:
                 layouts.append(None if value is None else layout_of(value))
                 key += [None if value is None else getattr(value, each) for each in properties]
             elif kind is LISTED:
@@ -250,18 +253,19 @@ def operation(plan):
     return _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
 
 
-ARRAY, MAYBE_ARRAY, PASSED, FACTOR, LISTED = range(5)
+ARRAY, MAYBE_ARRAY, PASSED, FACTOR, LISTED, SPREAD = range(6)
 # Of parameters, by the text of their annotations: None for what chooses the plan.
 _KINDS = {
     "Layout": ARRAY,
     "Layout | None": MAYBE_ARRAY,
+    "Spread": SPREAD,
     "Passed": PASSED,
     "Factor": FACTOR,
     "Layouts": LISTED,
     None: None,
 }
-_ARRAYS = ARRAY, MAYBE_ARRAY
-_PROPERTIES = ("shape", "dtype", "strides"), ("shape", "dtype")  # of arrays in keys: of any, of plain ones
+_ARRAYS = ARRAY, MAYBE_ARRAY, SPREAD
+_PROPERTIES = Layout._fields, Layout._fields[:2]  # of arrays in keys: of any, of plain ones
 
 
 def _call_maker(names, kinds):
@@ -270,9 +274,13 @@ def _call_maker(names, kinds):
     flags, keys = [], ([], [])
     for name, kind in zip(names, kinds):
         if kind in _ARRAYS:
-            flags.append(f"{name}.flags.num" if kind is ARRAY else f"(-1 if {name} is None else {name}.flags.num)")
+            flags.append(
+                f"(-1 if {name} is None else {name}.flags.num)" if kind is MAYBE_ARRAY else f"{name}.flags.num"
+            )
         for key, properties in zip(keys, _PROPERTIES):
-            if kind in _ARRAYS:
+            if kind is SPREAD:
+                key += [f"{name}.{each}" for each in _PROPERTIES[0]]
+            elif kind in _ARRAYS:
                 condition = "" if kind is ARRAY else f"None if {name} is None else "
                 key += [f"{condition}{name}.{each}" for each in properties]
             elif kind is LISTED:
