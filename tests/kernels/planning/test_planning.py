@@ -232,7 +232,8 @@ def test_lists_have_plans_by_all_their_layouts():
     for _ in range(2):
         np.testing.assert_array_equal(call([x, x.T], 0), x * 2)
         np.testing.assert_array_equal(call([x, x.T], 1), x.T * 2)
-        assert call([x, None], 0) is NotImplemented and call((x, x), 0) is NotImplemented
+        assert call([x, None], 0) is NotImplemented and call({0: x}, 0) is NotImplemented
+        np.testing.assert_array_equal(call((x, x.T), 1), x.T * 2)
     assert made == [(layout_of(x), layout_of(x.T))] * 2 + [(layout_of(x), None)]
 
 

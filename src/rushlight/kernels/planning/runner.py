@@ -103,7 +103,8 @@ def runner(plan, parameters, lists=()):
     text = _Text()
     use, lines, results = text.use, text.lines, plan.results
     lines += [f"if {text.call(*condition)} is False: return NotImplemented" for condition in plan.conditions]
-    lines += [f"{name} = {text.call(*made)}" for name, made in plan.made.items()]
+    for name, made in plan.made.items():
+        lines += [f"{name} = {text.call(*made)}", f"if {name} is NotImplemented: return NotImplemented"]
     given = {*parameters, *plan.made}
     lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of in given]
     restored = [name for name in plan.in_place if name in plan.copied]
@@ -118,7 +119,7 @@ def runner(plan, parameters, lists=()):
         flag, function, arguments = plan.check
         is_one = (flag, 1) in [(name, elements) for name, elements, _ in plan.scratch]
         found = f"{flag}.item()" if is_one else f"{use(np.count_nonzero)}({flag})"
-        lines.append(f"if {found}: {text.call(function, arguments)}")
+        lines.append(f"if {found}: return {text.call(function, arguments)}")
     lines += [f"{name} = {text.view(view)}.copy()" for name, view in plan.taken.items()]
     lines += [f"{name} = {use(copied)}({name}.transpose({use(order)}))" for name, order in plan.turned.items()]
     lines += [f"{name} = {text.copy(name, goal)}" for name, goal in plan.given.items()]
@@ -219,7 +220,7 @@ def operation(plan):
     settings.thread_listeners.append(lambda threads: found.clear())
 
     def enter(*arguments):
-        if any(value.__class__ is not list for value, kind in zip(arguments, kinds) if kind is LISTED):
+        if any(value.__class__ not in _SEQUENCES for value, kind in zip(arguments, kinds) if kind is LISTED):
             return NotImplemented
         arrays = [array for array, kind in zip(arguments, kinds) if kind in _ARRAYS]
         properties = _PROPERTIES[all(array is None or is_plain(array) for array in arrays)]
@@ -253,6 +254,7 @@ def operation(plan):
     return _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
 
 
+_SEQUENCES = list, tuple
 ARRAY, MAYBE_ARRAY, PASSED, FACTOR, LISTED, SPREAD = range(6)
 # Of parameters, by the text of their annotations: None for what chooses the plan.
 _KINDS = {
