@@ -294,12 +294,29 @@ CALLS = {
     "dot": (W, W),
     "constant_pad_nd": (np.moveaxis(np.ones((2, 4, 3, 30), np.float32), -1, 1), (1, 0, 2, 3, 1, 1), 2),
     "pad_by_places": (X.T, (30, 2), "circular"),
+    "index": (np.ones((600, 40), np.float32), (np.arange(-300, 300), None)),
+    "take": (np.ones((600, 40), np.float16), np.arange(9000, dtype=np.int32).reshape(3, -1)),
+    "embedding_gradient": (np.ones((7, 3), np.float16), np.arange(7), 9, -1, False),
+    "index_add": (X.T.copy(), 1, np.arange(3), np.ones((5, 3, 6), np.float32), 1),
+    "index_copy": (X, 1, np.arange(3), X[:, ::3]),
+    "index_fill": (X.astype(np.float16), 1, np.arange(-3, 3), 2.5),
+    "index_put_arrays": (X, (None, np.arange(3)), X[:, :1], True),
+    "put": (np.ones(5000, np.float32), np.arange(5000), np.ones((50, 100), np.float32), False),
+    "scatter_add": (X.astype(np.float16), 1, np.zeros((6, 2, 5), np.int64), np.ones((6, 2, 5), np.float16)),
+    "scatter_value": (X, 0, np.zeros((2, 8, 5), np.int32), 3),
+    "scatter_reduce": (X, 0, np.zeros((2, 8, 5), np.int64), X[::3], "mean", False),
+    "placed": (X[0], 0, np.zeros((8, 5), np.int64), (6, 8, 5)),
+    "masked_scatter": (X, X > 0, X.T),
+    "pooled_rows": (X[0], np.arange(8), np.array([0, 3]), np.array([3, 8]), None, "max", False, False),
+    "pooled_rows_gradient": (X[0, :2], np.arange(8), np.array([0, 3]), np.array([3, 8]), W, 9, "mean", True),
+    "sparse_line_sums": (np.array([0, 3, 8]), np.arange(8), None, W, X[0]),
+    "sparse_line_products": (np.arange(8), np.arange(8), X[0], X[0]),
     "pad_by_places_gradient": (np.ones((2, 3, 9), np.float32)[:, ::-1], (2, 3, 7), (1, 1), "reflect"),
 }
 
 
 def layouts_of(argument):
-    if isinstance(argument, list):
+    if isinstance(argument, (list, tuple)) and any(isinstance(each, np.ndarray) for each in argument):
         return tuple(map(layouts_of, argument))
     return layout_of(argument) if isinstance(argument, np.ndarray) else argument
 
