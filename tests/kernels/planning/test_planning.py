@@ -275,6 +275,7 @@ def test_planning_compiles_nothing(monkeypatch):
 
 
 X, W = np.random.default_rng(0).standard_normal((6, 8, 5)).astype(np.float32), np.ones(8, np.float32)
+DEEP = np.moveaxis(np.random.default_rng(1).standard_normal((3, 6, 5, 7)).astype(np.float32), -1, 1)  # channels last
 STATISTICS = np.ones((6, 2), np.float32)
 CALLS = {
     "softmax": (X, 1, None),
@@ -286,6 +287,14 @@ CALLS = {
     "cat": ([X, X[:, 2:], X], 1),
     "stack": ([X, X, X], -1),
     "complex_of_parts": (X, X),
+    "max_pool_values": (DEEP, (2, 2), (2, 2), (0, 0), (1, 1), (3, 2)),
+    "max_pool_places": (DEEP.astype(np.float16)[:, :, ::2], (2, 2), (2, 2), (1, 1), (1, 1), (2, 3)),
+    "max_pool_values_gradient": (DEEP[..., :3, :2] + 0, DEEP, (2, 2), (2, 2), (0, 0), (1, 1), (3, 2)),
+    "avg_pool": (X, (8, 5), (8, 5), (0, 0), (1, 1), True, None),
+    "avg_pool_gradient": (DEEP[..., :3, :2], (6, 5), (2, 2), (2, 2), (0, 0), True, None),
+    "adaptive_avg_pool": (DEEP, (4, 3)),
+    "interpolate_parts": (DEEP[:, :, ::2], (6, 9), (None, None), "bilinear", False, False),
+    "interpolate_gradient": (DEEP[None].astype(np.float16).copy(), (3, 9, 9), (None,) * 3, "trilinear", False, False),
 }
 
 
