@@ -247,7 +247,9 @@ def operation(plan):
         return run(*[value for value, kind in zip(arguments, kinds) if kind is not None])
 
     outlines = (outline_function(), outline_room()) if lists else ()
-    return _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
+    call = _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
+    call.forget = found.clear
+    return call
 
 
 ARRAY, MAYBE_ARRAY, PASSED, FACTOR, LISTED = range(5)
