@@ -232,7 +232,8 @@ def test_lists_have_plans_by_all_their_layouts():
     for _ in range(2):
         np.testing.assert_array_equal(call([x, x.T], 0), x * 2)
         np.testing.assert_array_equal(call([x, x.T], 1), x.T * 2)
-        assert call([x, None], 0) is NotImplemented and call((x, x), 0) is NotImplemented
+        assert call([x, None], 0) is NotImplemented and call({0: x}, 0) is NotImplemented
+        np.testing.assert_array_equal(call((x, x.T), 1), x.T * 2)
     assert made == [(layout_of(x), layout_of(x.T))] * 2 + [(layout_of(x), None)]
 
 
@@ -299,6 +300,14 @@ CALLS = {
     "fft_c2c": (X.astype(np.complex64), (0, 1), None, True),
     "fft_r2c": (DEEP[:, :, ::2], (2, 1), "ortho", True),
     "fft_c2r": (X.astype(np.complex128).T, (1, 0, 2), None, 11),
+    "mse_loss_pair": (X.transpose(2, 0, 1), X.transpose(2, 0, 1), "none", 0.0),
+    "smooth_l1_loss_pair": (X, X, "mean", 1.0),
+    "binary_cross_entropy_with_logits_pair": (X, X, X, None, "sum"),
+    "huber_loss_gradient": (np.array(1, np.float32), X.T, X.T, "mean", 1.0),
+    "dot": (W, W),
+    "constant_pad_nd": (np.moveaxis(np.ones((2, 4, 3, 30), np.float32), -1, 1), (1, 0, 2, 3, 1, 1), 2),
+    "pad_by_places": (X.T, (30, 2), "circular"),
+    "pad_by_places_gradient": (np.ones((2, 3, 9), np.float32)[:, ::-1], (2, 3, 7), (1, 1), "reflect"),
 }
 
 

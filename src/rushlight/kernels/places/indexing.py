@@ -36,7 +36,7 @@ _WORTHWHILE = 1 << 12  # elements of a result below which NumPy has copied them 
 MOVED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # an element's size -> as what it is moved
 ADDED = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
 POSITIONS = {np.dtype(np.int32): "i32", np.dtype(np.int64): "i64"}
-_NANOSECONDS = 0.305  # for an element
+NANOSECONDS = 0.305  # for an element
 _BOOL = np.dtype(np.bool_)
 _PICKING_CHUNKS = 64
 _scatters = Plans()  # what is called for shapes and dtypes, False where no program fits
@@ -100,7 +100,7 @@ def _copied(source: Layout, axis, index: Layout):
 
 def _launch(name, scalar, position, options, arguments, elements):
     form = scalar, position, lanes(NUMPY[scalar].itemsize), *options
-    return Launch(getattr(programs, name), form, arguments, elements * _NANOSECONDS)
+    return Launch(getattr(programs, name), form, arguments, elements * NANOSECONDS)
 
 
 def _picks(source, index, out, outer, length, width, count, step, names, check=()):

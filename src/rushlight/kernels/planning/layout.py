@@ -33,6 +33,10 @@ class Layout(NamedTuple):
         return math.prod(self.shape)
 
     @property
+    def itemsize(self):
+        return self.dtype.itemsize
+
+    @property
     def scalar(self):
         """The scalar of the elements; None where programs know none."""
         return scalar_of(self.dtype) if self.dtype.isnative else None
@@ -129,6 +133,9 @@ def deep(shape, dtype):
     return laid(shape, dtype, (0, *range(2, len(shape)), 1))
 
 
+# Annotates an array's parameter: its Layout says its strides also where it is plain, those of dimensions of length 1 as they
+# are, which results that lie as it does show.
+Spread = Layout
 Layouts = tuple  # annotates a parameter that is a list of arrays: the plan is given the Layout of each, None for None
 
 

@@ -103,7 +103,8 @@ def runner(plan, parameters, lists=()):
     text = _Text()
     use, lines, results = text.use, text.lines, plan.results
     lines += [f"if {text.call(*condition)} is False: return NotImplemented" for condition in plan.conditions]
-    lines += [f"{name} = {text.call(*made)}" for name, made in plan.made.items()]
+    for name, made in plan.made.items():
+        lines += [f"{name} = {text.call(*made)}", f"if {name} is NotImplemented: return NotImplemented"]
     given = {*parameters, *plan.made}
     lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of in given]
     restored = [name for name in plan.in_place if name in plan.copied]
@@ -118,7 +119,7 @@ def runner(plan, parameters, lists=()):
         flag, function, arguments = plan.check
         is_one = (flag, 1) in [(name, elements) for name, elements, _ in plan.scratch]
         found = f"{flag}.item()" if is_one else f"{use(np.count_nonzero)}({flag})"
-        lines.append(f"if {found}: {text.call(function, arguments)}")
+        lines.append(f"if {found}: return {text.call(function, arguments)}")
     lines += [f"{name} = {text.view(view)}.copy()" for name, view in plan.taken.items()]
     lines += [f"{name} = {use(copied)}({name}.transpose({use(order)}))" for name, order in plan.turned.items()]
     lines += [f"{name} = {text.copy(name, goal)}" for name, goal in plan.given.items()]
@@ -219,13 +220,16 @@ def operation(plan):
     settings.thread_listeners.append(lambda threads: found.clear())
 
     def enter(*arguments):
-        if any(value.__class__ is not list for value, kind in zip(arguments, kinds) if kind is LISTED):
+        if any(value.__class__ not in _SEQUENCES for value, kind in zip(arguments, kinds) if kind is LISTED):
             return NotImplemented
         arrays = [array for array, kind in zip(arguments, kinds) if kind in _ARRAYS]
         properties = _PROPERTIES[all(array is None or is_plain(array) for array in arrays)]
         layouts, key = [], []
         for name, kind, value in zip(names, kinds, arguments, strict=True):
-            if kind in _ARRAYS:
+            if kind is SPREAD:
+                layouts.append(Layout(value.shape, value.dtype, value.strides))
+                key += layouts[-1]
+            elif kind in _ARRAYS:
                 layouts.append(None if value is None else layout_of(value))
                 key += [None if value is None else getattr(value, each) for each in properties]
             elif kind is LISTED:
@@ -252,18 +256,20 @@ def operation(plan):
     return call
 
 
-ARRAY, MAYBE_ARRAY, PASSED, FACTOR, LISTED = range(5)
+_SEQUENCES = list, tuple
+ARRAY, MAYBE_ARRAY, PASSED, FACTOR, LISTED, SPREAD = range(6)
 # Of parameters, by the text of their annotations: None for what chooses the plan.
 _KINDS = {
     "Layout": ARRAY,
     "Layout | None": MAYBE_ARRAY,
+    "Spread": SPREAD,
     "Passed": PASSED,
     "Factor": FACTOR,
     "Layouts": LISTED,
     None: None,
 }
-_ARRAYS = ARRAY, MAYBE_ARRAY
-_PROPERTIES = ("shape", "dtype", "strides"), ("shape", "dtype")  # of arrays in keys: of any, of plain ones
+_ARRAYS = ARRAY, MAYBE_ARRAY, SPREAD
+_PROPERTIES = Layout._fields, Layout._fields[:2]  # of arrays in keys: of any, of plain ones
 
 
 def _call_maker(names, kinds):
@@ -272,9 +278,13 @@ def _call_maker(names, kinds):
     flags, keys = [], ([], [])
     for name, kind in zip(names, kinds):
         if kind in _ARRAYS:
-            flags.append(f"{name}.flags.num" if kind is ARRAY else f"(-1 if {name} is None else {name}.flags.num)")
+            flags.append(
+                f"(-1 if {name} is None else {name}.flags.num)" if kind is MAYBE_ARRAY else f"{name}.flags.num"
+            )
         for key, properties in zip(keys, _PROPERTIES):
-            if kind in _ARRAYS:
+            if kind is SPREAD:
+                key += [f"{name}.{each}" for each in _PROPERTIES[0]]
+            elif kind in _ARRAYS:
                 condition = "" if kind is ARRAY else f"None if {name} is None else "
                 key += [f"{condition}{name}.{each}" for each in properties]
             elif kind is LISTED:
