@@ -251,7 +251,9 @@ def operation(plan):
         return run(*[value for value, kind in zip(arguments, kinds) if kind is not None])
 
     outlines = (outline_function(), outline_room()) if lists else ()
-    return _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
+    call = _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
+    call.forget = found.clear
+    return call
 
 
 _SEQUENCES = list, tuple
