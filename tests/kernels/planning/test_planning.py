@@ -324,6 +324,9 @@ CALLS = {
     "pooled_rows_gradient": (X[0, :2], np.arange(8), np.array([0, 3]), np.array([3, 8]), W, 9, "mean", True),
     "sparse_line_sums": (np.array([0, 3, 8]), np.arange(8), None, W, X[0]),
     "sparse_line_products": (np.arange(8), np.arange(8), X[0], X[0]),
+    "sort_pair": (np.ones((3, 70, 4), np.float16).transpose(2, 1, 0), 1, True, False),
+    "mode_pair": (np.ones((70, 3), np.int32), 0, True),
+    "topk_pair": (np.ones((70, 40), np.float32), 30, 0, False, True),
     "pad_by_places_gradient": (np.ones((2, 3, 9), np.float32)[:, ::-1], (2, 3, 7), (1, 1), "reflect"),
 }
 

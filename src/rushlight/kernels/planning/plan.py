@@ -79,8 +79,8 @@ class Plan(NamedTuple):
     ``scratch``: (name, elements or shape, dtype) of memory that the launches need; ``thread_scratch``: so much for each thread, and
     behind the dtype, if there is a fourth, so many elements before for all together.
 
-    ``made``: name -> Made, of operands, scratch or results. ``views``: name -> View, of operands and what is made (they may be
-    ``copied``), results or scratch.
+    ``made``: name -> Made, of operands, scratch or results. ``views``: name -> View, of operands, or their copies, and what is
+    made (views may be ``copied``, too), results or scratch.
     ``copied``: operand of which a copy is taken -> its Layout, or for a plain one its dtype, None for its own (of a list: of those
     that are not plain).
     ``begun``: result -> operand whose numbers it begins with. ``turned``: result -> order of the dimensions in which it is

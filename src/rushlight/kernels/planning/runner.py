@@ -106,11 +106,13 @@ def runner(plan, parameters, lists=()):
     for name, made in plan.made.items():
         lines += [f"{name} = {text.call(*made)}", f"if {name} is NotImplemented: return NotImplemented"]
     given = {*parameters, *plan.made}
-    lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of in given]
     restored = [name for name in plan.in_place if name in plan.copied]
     lines += [f"{name}_given = {name}" for name in restored]
     lines += [f"{name} = {use(plain_ones)}({name})" for name in lists if name in plan.copied]
-    lines += [f"{name} = {text.copy(name, goal)}" for name, goal in plan.copied.items() if name not in lists]
+    copies = {name: f"{name} = {text.copy(name, goal)}" for name, goal in plan.copied.items() if name not in lists}
+    lines += [line for name, line in copies.items() if name not in plan.views]
+    lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of in given]
+    lines += [line for name, line in copies.items() if name in plan.views]
     _allocate(text, plan)
     lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of not in given]
     for launch in plan.launches:
