@@ -272,7 +272,7 @@ def test_planning_compiles_nothing(monkeypatch):
     assert routing.plan_of("softmax")(rows._replace(strides=(4, 1 << 22)), 1, None) is None
     assert routing.plan_of("sum")(rows, (0,), True, None).results == {"out0": Layout((1, 1 << 20), F32)}
     turned = routing.plan_of("mean")(Layout((5, 6, 7), F32, (4, 140, 20)), (2,), False, None)
-    assert turned.turned == {"out0": [1, 0]} and routing.plan_of("count_nonzero") is None
+    assert turned.turned == {"out0": [1, 0]} and routing.plan_of("masked_select") is None
     assert len(PLANNED) > 20
 
 
@@ -324,6 +324,10 @@ CALLS = {
     "pooled_rows_gradient": (X[0, :2], np.arange(8), np.array([0, 3]), np.array([3, 8]), W, 9, "mean", True),
     "sparse_line_sums": (np.array([0, 3, 8]), np.arange(8), None, W, X[0]),
     "sparse_line_products": (np.arange(8), np.arange(8), X[0], X[0]),
+    "histc": (W, 20, -1, 1),
+    "histogram_counts": (X.reshape(-1, 1), [np.linspace(-1, 1, 9, dtype=np.float32)], None, True, ""),
+    "multinomial": (W, 3, True, None),
+    "count_nonzero": (X.T, (0,)),
     "sort_pair": (np.ones((3, 70, 4), np.float16).transpose(2, 1, 0), 1, True, False),
     "mode_pair": (np.ones((70, 3), np.int32), 0, True),
     "topk_pair": (np.ones((70, 40), np.float32), 30, 0, False, True),
