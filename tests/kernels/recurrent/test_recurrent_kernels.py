@@ -271,27 +271,13 @@ def test_programs_of_the_tile_unit(kind, make):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-class Interpreted:
-    """A kernel that is interpreted."""
-
-    def __init__(self, key, build):
-        program = build()
-
-        def run(*arguments):
-            flat = [None if a is None else a if not isinstance(a, np.ndarray) else a.reshape(-1) for a in arguments]
-            interpret(program, *flat, workers=2)
-
-        self.alone = self.threaded = run
-
-
 @pytest.mark.parametrize("fits_cache", [True, False], ids=["rows", "tiles"])
 @pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
-def test_layers_on_the_tile_unit_of_other_machines(kind, fits_cache, monkeypatch):
+def test_layers_on_the_tile_unit_of_other_machines(kind, fits_cache, monkeypatch, interpreted):
     """What a machine with a tile unit runs, forward and backward, by the interpreter."""
     monkeypatch.setattr(recurrent, "_tiles_pay", lambda scalar, rows, size: True)
     monkeypatch.setattr(recurrent, "_fits_cache", lambda *sizes: fits_cache)
-    monkeypatch.setattr(recurrent, "_plan", recurrent._Plan)
-    monkeypatch.setattr(recurrent, "compiled", Interpreted)
+    interpreted()
     steps, rows, width, gates = 2, 18, 32, recurrent.CELLS[kind].gates
     sums, weight = numbers(steps, rows, gates * width), numbers(gates * width, width) / width**0.5
     hidden, grad = numbers(rows, width), numbers(steps, rows, width, seed=2)
