@@ -139,7 +139,10 @@ def test_outlines_of_lists():
     assert outline([part[:i] for i in (1, 2) * 1000], room) is None  # there is no room for so many
     for other in (np.float32(1), 1, "text", [part]):
         assert outline([part, other], room) is None
-    assert outline((part, part), room) is None
+    assert outline((), room) == found[0] and outline((part, others[0], None), room) == outline(
+        [part, others[0], None], room
+    )
+    assert outline({part.size: part}, room) is None
 
 
 JOINS = {

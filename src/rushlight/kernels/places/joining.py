@@ -16,9 +16,8 @@ from ..machine.host import lanes
 from ..planning.layout import Layout, Layouts
 from ..planning.plan import Launch, Plan, View
 from ..planning.runner import plan_for
-from .indexing import MOVED
+from .indexing import MOVED, NANOSECONDS
 
-_NANOSECONDS = 0.305  # for an element
 _CHUNK = 1 << 14  # elements of a chunk
 _SIZES = (*MOVED, 16)  # of elements
 _NARROW = 4  # columns of a part that are copied one by one, not as a vector under a mask
@@ -112,7 +111,7 @@ def _zip(names, each, out):
     if not 2 <= count <= _FEW or size not in _ZIPPED or not each.size:
         return None
     return Launch(
-        zip_parts, (MOVED[size], lanes(size), count), (*names, out, each.size), count * each.size * _NANOSECONDS
+        zip_parts, (MOVED[size], lanes(size), count), (*names, out, each.size), count * each.size * NANOSECONDS
     )
 
 
@@ -180,7 +179,7 @@ def _joined(parts, joined, before, behind):
     rows, columns = max(1, _CHUNK // width), min(width, _CHUNK)
     sizes = outer, width, len(parts), rows, columns, math.ceil(width / columns)
     arguments = "tensors", starts, np.array(pitches, np.int64) * words, "out", *sizes
-    launch = Launch(join_parts, (MOVED[size], lanes(size)), arguments, outer * width * _NANOSECONDS)
+    launch = Launch(join_parts, (MOVED[size], lanes(size)), arguments, outer * width * NANOSECONDS)
     return Plan([launch], {"out": out}, copied=copied)
 
 

@@ -25,7 +25,7 @@ def _field(name, object, offset, type):
 
 
 def outline_code():
-    """LLVM IR of ``outline``, a built-in function of a list of NumPy arrays and None, and of an int64 array of `_ROOM` numbers.
+    """LLVM IR of ``outline``, a built-in function of a list or tuple of NumPy arrays and None, and of an int64 array of `_ROOM` numbers.
 
     It returns bytes that say all that there is to say of the arrays but where they lie: of each its rank, the flags by which
     plans are chosen, its dtype, its lengths and strides. What is like the one before is left out, so the places of the others
@@ -41,6 +41,7 @@ define ptr @outline(ptr %self, ptr %arguments, i64 %given) nounwind {{
 }}
 @none = external dso_local global i8
 @list_type = external dso_local global i8
+@tuple_type = external dso_local global i8
 @ndarray_type = external dso_local global i8
 declare ptr @PyBytes_FromStringAndSize(ptr, i64)
 declare void @Py_IncRef(ptr)
@@ -55,18 +56,27 @@ def _list_and_room():
   %room = load ptr, ptr %room_at
   {_field("words", "%room", 0, "ptr")}
   {_field("class", "%list", launch.CLASS - launch.HEADER, "ptr")}
-  {_field("count", "%list", launch.LIST_SIZE - launch.HEADER, "i64")}
-  {_field("items", "%list", launch.LIST_ITEMS - launch.HEADER, "ptr")}
   %is_list = icmp eq ptr %class, @list_type
-  br i1 %is_list, label %more, label %refuse"""
+  br i1 %is_list, label %a_list, label %no_list
+a_list:
+  {_field("list_items", "%list", launch.LIST_ITEMS - launch.HEADER, "ptr")}
+  br label %sequence
+no_list:
+  %tuple_items = getelementptr i8, ptr %list, i64 {launch.TUPLE_ITEMS}
+  %is_tuple = icmp eq ptr %class, @tuple_type
+  br i1 %is_tuple, label %sequence, label %refuse
+sequence:
+  %items = phi ptr [%list_items, %a_list], [%tuple_items, %no_list]
+  {_field("count", "%list", launch.LIST_SIZE - launch.HEADER, "i64")}
+  br label %more"""
 
 
 def _each_array():
     """The loop over the arrays: what one is like goes behind the place ``at``, where its own place in the list belongs."""
     return f"""more:
-  %k = phi i64 [0, %start], [%next_k, %compared]
-  %at = phi i64 [0, %start], [%next_at, %compared]
-  %before = phi i64 [0, %start], [%next_before, %compared]
+  %k = phi i64 [0, %sequence], [%next_k, %compared]
+  %at = phi i64 [0, %sequence], [%next_at, %compared]
+  %before = phi i64 [0, %sequence], [%next_before, %compared]
   %here = getelementptr i64, ptr %words, i64 %at
   store i64 %k, ptr %here
   %left = icmp slt i64 %k, %count

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...base.arrays import is_channels_last
 from ..language.value_types import NUMPY, computed_in, scalar_of
 from ..machine.host import lanes
 
@@ -32,6 +33,10 @@ class Layout(NamedTuple):
         return math.prod(self.shape)
 
     @property
+    def itemsize(self):
+        return self.dtype.itemsize
+
+    @property
     def scalar(self):
         """The scalar of the elements; None where programs know none."""
         return scalar_of(self.dtype) if self.dtype.isnative else None
@@ -39,6 +44,13 @@ class Layout(NamedTuple):
     @property
     def is_plain(self):
         return self.strides is None
+
+    @property
+    def is_deep(self):
+        """Whether these are images without gaps whose channels, the second dimension, lie side by side, as in channels_last."""
+        array = self.spread()
+        extent = sum([(length - 1) * step for length, step in zip(self.shape, array.strides)])
+        return is_channels_last(array) and extent == (self.size - 1) * self.dtype.itemsize
 
     @property
     def steps(self):
@@ -114,6 +126,11 @@ def laid(shape, dtype, order):
         strides[axis] = step
         step *= shape[axis]
     return Layout(tuple(shape), dtype, tuple(strides))
+
+
+def deep(shape, dtype):
+    """The Layout of images whose channels lie side by side."""
+    return laid(shape, dtype, (0, *range(2, len(shape)), 1))
 
 
 # Annotates an array's parameter: its Layout says its strides also where it is plain, those of dimensions of length 1 as they

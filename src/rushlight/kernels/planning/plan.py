@@ -41,7 +41,7 @@ class HostStep(NamedTuple):
 
 class Check(NamedTuple):
     """What the host looks at after the launches: where a number of the scratch array ``flag`` is not 0, it calls
-    ``function(*arguments)``, given as those of a Launch are, which raises."""
+    ``function(*arguments)``, given as those of a Launch are, which raises, or returns NotImplemented where NumPy is to compute."""
 
     flag: str
     function: Callable
@@ -57,7 +57,8 @@ class Condition(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What the host makes, of operands as they are copied, before the launches: an array or number, ``function(*arguments)``, given as those of a Launch are."""
+    """What the host makes, of operands as they are copied, before the launches: an array or number, ``function(*arguments)``,
+    given as those of a Launch are, or NotImplemented where NumPy is to compute."""
 
     function: Callable
     arguments: tuple

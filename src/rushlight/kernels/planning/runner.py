@@ -117,7 +117,8 @@ def runner(plan, parameters, lists=()):
     lines += [f"{name} = {use(plain_ones)}({name})" for name in lists if name in plan.copied]
     own = {name for name in plan.copied if name in parameters and name not in lists}
     text.copies({name: goal for name, goal in plan.copied.items() if name in own})
-    lines += [f"{name} = {text.call(*made)}" for name, made in plan.made.items()]
+    for name, made in plan.made.items():
+        lines += [f"{name} = {text.call(*made)}", f"if {name} is NotImplemented: return NotImplemented"]
     text.views(seen)
     text.copies({name: goal for name, goal in plan.copied.items() if name not in own and name not in lists})
     _allocate(text, plan)
@@ -128,7 +129,7 @@ def runner(plan, parameters, lists=()):
         flag, function, arguments = plan.check
         is_one = (flag, 1) in [(name, elements) for name, elements, _ in plan.scratch]
         found = f"{flag}.item()" if is_one else f"{use(np.count_nonzero)}({flag})"
-        lines.append(f"if {found}: {text.call(function, arguments)}")
+        lines.append(f"if {found}: return {text.call(function, arguments)}")
     lines += [f"{name} = {text.view(view)}.copy()" for name, view in plan.taken.items()]
     lines += [f"{name} = {use(copied)}({name}.transpose({use(order)}))" for name, order in plan.turned.items()]
     text.copies(plan.given)
@@ -229,7 +230,7 @@ def operation(plan):
     settings.thread_listeners.append(lambda threads: found.clear())
 
     def enter(*arguments):
-        if any(value.__class__ is not list for value, kind in zip(arguments, kinds) if kind is LISTED):
+        if any(value.__class__ not in _SEQUENCES for value, kind in zip(arguments, kinds) if kind is LISTED):
             return NotImplemented
         arrays = [array for array, kind in zip(arguments, kinds) if kind in _ARRAYS]
         properties = _PROPERTIES[all(array is None or is_plain(array) for array in arrays)]
@@ -260,9 +261,12 @@ def operation(plan):
         return run(*[value for value, kind in zip(arguments, kinds) if kind is not None])
 
     outlines = (outline_function(), outline_room()) if lists else ()
-    return _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
+    call = _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
+    call.forget = found.clear
+    return call
 
 
+_SEQUENCES = list, tuple
 ARRAY, MAYBE_ARRAY, PASSED, FACTOR, LISTED, SPREAD = range(6)
 # Of parameters, by the text of their annotations: None for what chooses the plan.
 _KINDS = {
