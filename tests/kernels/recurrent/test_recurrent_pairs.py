@@ -6,6 +6,7 @@ from test_recurrent_gradients import expected_gradients, found_gradients, spaced
 from test_recurrent_kernels import numbers
 
 from rushlight.kernels.machine import host
+from rushlight.kernels.planning.registry import KERNELS
 from rushlight.kernels.recurrent import layers as recurrent
 from rushlight.ops import recurrent as layers
 from rushlight.ops import recurrent_sequences as sequences
@@ -28,7 +29,7 @@ def compare(module, name, arguments):
     """Run a kernel on rounded arguments, and its operation on the same numbers in float64; what the latter gives."""
     narrow = [rounded(array) for array in arguments]
     expected = getattr(module, name).forward(*map(wide, narrow))
-    found = getattr(recurrent, name)(*narrow)
+    found = KERNELS[name](*narrow)
     assert found is not NotImplemented
     for a, b in zip(*((x,) if isinstance(x, np.ndarray) else x for x in (found, expected)), strict=True):
         assert (a.shape, a.dtype, a.strides[-1]) == (b.shape, BFLOAT16, 2)

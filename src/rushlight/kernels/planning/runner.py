@@ -262,7 +262,7 @@ def operation(plan):
 
     outlines = (outline_function(), outline_room()) if lists else ()
     call = _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
-    call.forget = found.clear
+    call.forget, call.__defaults__ = found.clear, inspect.unwrap(plan).__defaults__
     return call
 
 

@@ -178,64 +178,58 @@ def _forward(pieces, kind, steps, rows, size, reverse, inputs=0):
     _launch(pieces, kind, False, names, steps, rows, size, reverse, inputs)
 
 
-@plan_for("lstm_layer")
-@in_single_precision()
-def lstm_layer(gates: Layout, hidden: Layout, cell: Layout, weight: Layout, reverse):
-    pieces = _pieces(weight, gates, hidden, cell)
+def _plan_layer(kind, reverse, gates, **operands):
+    """The Plan of a layer from the sums of its gates on."""
+    pieces = _pieces(operands["weight"], gates, *operands.values())
     if pieces is None:
         return None
     pieces.row_by_row(gates=gates)
-    pieces.plain(weight=weight, hidden=hidden, cell=cell)
+    pieces.plain(**operands)
     steps, rows, width = gates.shape
-    _forward(pieces, "lstm", steps, rows, width // 4, reverse)
-    return pieces.plan("outputs", "cells", "values")
+    _forward(pieces, kind, steps, rows, width // CELLS[kind].gates, reverse)
+    return pieces.plan(*pieces.own)
+
+
+@plan_for("lstm_layer")
+@in_single_precision()
+def lstm_layer(gates: Layout, hidden: Layout, cell: Layout, weight: Layout, reverse):
+    return _plan_layer("lstm", reverse, gates, hidden=hidden, cell=cell, weight=weight)
 
 
 @plan_for("gru_layer")
 @in_single_precision()
 def gru_layer(gates: Layout, hidden: Layout, weight: Layout, bias: Layout | None, reverse):
-    pieces = _pieces(weight, gates, hidden, bias)
-    if pieces is None:
-        return None
-    pieces.row_by_row(gates=gates)
-    pieces.plain(weight=weight, hidden=hidden, bias=bias)
-    steps, rows, width = gates.shape
-    _forward(pieces, "gru", steps, rows, width // 3, reverse)
-    return pieces.plan("outputs", "values", "inner")
+    return _plan_layer("gru", reverse, gates, hidden=hidden, weight=weight, bias=bias)
 
 
 @plan_for("rnn_layer")
 @in_single_precision()
 def rnn_layer(gates: Layout, hidden: Layout, weight: Layout, rectified, reverse):
-    pieces = _pieces(weight, gates, hidden)
-    if pieces is None:
-        return None
-    pieces.row_by_row(gates=gates)
-    pieces.plain(weight=weight, hidden=hidden)
-    _forward(pieces, "relu" if rectified else "tanh", *gates.shape, reverse)
-    return pieces.plan("outputs")
+    return _plan_layer("relu" if rectified else "tanh", reverse, gates, hidden=hidden, weight=weight)
 
 
-def _add_bias(pieces, **biases):
-    """Add the sum of those biases that are there as "bias"."""
-    given = {name: layout for name, layout in biases.items() if layout is not None}
+def _add_bias(pieces, name, *biases):
+    """Add the sum of those biases, "b_ih" and "b_hh", that are there, under a name."""
+    given = {each: layout for each, layout in zip(("b_ih", "b_hh"), biases) if layout is not None}
+    pieces.layouts[name] = None
     if len(given) == 2:
-        pieces.make("bias", next(iter(given.values())).plain(), np.add, *given)
+        pieces.make(name, biases[0].plain(), np.add, *given)
         return
-    pieces.layouts["bias"] = None
-    for name, layout in given.items():
-        pieces.views["bias"] = View(name)
-        pieces.plain(bias=layout)
+    for each, layout in given.items():
+        pieces.views[name] = View(each)
+        pieces.plain(**{name: layout})
 
 
-def _add_gates(pieces, input, w_ih, bias):
-    """Add (steps, N, gates), the input's part of all gates with the bias of that name, in the input's own order of memory."""
+def _add_gates(pieces, input, w_ih, biases):
+    """Add (steps, N, gates), the input's part of all gates with the biases, in the input's own order of memory."""
     (steps, rows, inputs), width, order = input.shape, w_ih.shape[0], (1, 0, 2)
     swaps = not input.is_plain and input.turned(order).is_plain
     pieces.plain(input=input.turned(order) if swaps else input)
     given = "input", Layout((steps * rows, inputs), pieces.dtype)
     gates = "gates", Layout((steps * rows, width), pieces.dtype)
-    bias = bias if pieces.layouts[bias] else None
+    pieces.plain(w_ih=w_ih)
+    _add_bias(pieces, "added", *biases)
+    bias = pieces.layouts["added"] and "added"
     pieces.plans.append(plan_product_of(given, ("w_ih", pieces.layouts["w_ih"], True), gates, bias))
     pieces.scratch.append(("gates", steps * rows * width, pieces.dtype))
     whole = Layout((rows, steps, width) if swaps else (steps, rows, width), pieces.dtype)
@@ -261,13 +255,14 @@ def lstm_sequence(
     else:
         near = (w_ih.size + weight.size) * itemsize <= _NEAR_BYTES
         at_once = rows >= _INPUT_ROWS and inputs <= 2 * size and near
-    pieces.plain(weight=weight, w_ih=w_ih)
-    _add_bias(pieces, b_ih=b_ih, b_hh=b_hh)
+    pieces.plain(weight=weight)
     if at_once:
         pieces.row_by_row(input=input)
+        pieces.plain(w_ih=w_ih)
+        _add_bias(pieces, "bias", b_ih, b_hh)
         _forward(pieces, "lstm_sequence", steps, rows, size, reverse, input.shape[2])
     else:
-        _add_gates(pieces, input, w_ih, "bias")
+        _add_gates(pieces, input, w_ih, (b_ih, b_hh))
         _forward(pieces, "lstm", steps, rows, size, reverse)
     pieces.last("last_hidden", "outputs", reverse)
     pieces.last("last_cell", "cells", reverse)
@@ -290,6 +285,21 @@ def _even(array):
     return found
 
 
+def _plan_sequence(kind, reverse, input, hidden, w_ih, biases, returned, **operands):
+    """The Plan of a layer of one state from its input on; ``biases`` are added to the input's part of the gates."""
+    weight = operands["weight"]
+    pieces = _pieces(weight, input, w_ih, hidden, *biases, *operands.values())
+    if pieces is None:
+        return None
+    (steps, rows, _), size = input.shape, weight.shape[1]
+    pieces.states(rows, size, hidden=hidden)
+    pieces.plain(**operands)
+    _add_gates(pieces, input, w_ih, biases)
+    _forward(pieces, kind, steps, rows, size, reverse)
+    pieces.last("last_hidden", "outputs", reverse)
+    return pieces.plan("outputs", "last_hidden", *returned)
+
+
 @plan_for("gru_sequence")
 @in_single_precision()
 def gru_sequence(
@@ -301,16 +311,8 @@ def gru_sequence(
     bias: Layout | None,
     reverse,
 ):
-    pieces = _pieces(weight, input, w_ih, b_ih, bias, hidden)
-    if pieces is None:
-        return None
-    (steps, rows, _), size = input.shape, weight.shape[1]
-    pieces.states(rows, size, hidden=hidden)
-    pieces.plain(weight=weight, w_ih=w_ih, b_ih=b_ih, bias=bias)
-    _add_gates(pieces, input, w_ih, "b_ih")
-    _forward(pieces, "gru", steps, rows, size, reverse)
-    pieces.last("last_hidden", "outputs", reverse)
-    return pieces.plan("outputs", "last_hidden", "values", "inner")
+    given = input, hidden, w_ih, (b_ih, None), ("values", "inner")
+    return _plan_sequence("gru", reverse, *given, weight=weight, bias=bias)
 
 
 @plan_for("rnn_sequence")
@@ -319,17 +321,8 @@ def rnn_sequence(
     input: Layout, hidden: Layout | None, w_ih: Layout, weight: Layout, b_ih: Layout | None, b_hh: Layout | None, rectified,
     reverse,
 ):  # fmt: skip
-    pieces = _pieces(weight, input, w_ih, hidden, b_ih, b_hh)
-    if pieces is None:
-        return None
-    (steps, rows, _), size = input.shape, weight.shape[1]
-    pieces.states(rows, size, hidden=hidden)
-    pieces.plain(weight=weight, w_ih=w_ih)
-    _add_bias(pieces, b_ih=b_ih, b_hh=b_hh)
-    _add_gates(pieces, input, w_ih, "bias")
-    _forward(pieces, "relu" if rectified else "tanh", steps, rows, size, reverse)
-    pieces.last("last_hidden", "outputs", reverse)
-    return pieces.plan("outputs", "last_hidden")
+    given = input, hidden, w_ih, (b_ih, b_hh), ()
+    return _plan_sequence("relu" if rectified else "tanh", reverse, *given, weight=weight)
 
 
 # ---------------------------------------------------------------- backward
@@ -352,11 +345,14 @@ def _sums(pieces, gates):
     return strided((steps, rows, gates * size), pieces.dtype, (rows * pitch * itemsize, pitch * itemsize, itemsize))
 
 
-def _lstm_gradients(
-    d_outputs, d_cells, d_values, hidden, cell, weight, outputs, cells, values, reverse, input=None, states=True
-):
-    """The Pieces of the gradients of the gates' sums, of both weights and a bias (not without an input) and, if wanted, of
-    both states."""
+@plan_for("lstm_layer_backward", "lstm_sequence_backward")
+@in_single_precision()
+def lstm_backward(
+    d_outputs: Layout | None, d_cells: Layout | None, d_values: Layout | None, hidden: Layout | None, cell: Layout | None,
+    weight: Layout, outputs: Layout, cells: Layout, values: Layout, reverse, input: Layout | None = None, states=True,
+):  # fmt: skip
+    """The gradients of the gates' sums, of both weights, a bias and, if wanted, both states; of a layer without its input
+    those of the sums, the states and the weight."""
     pieces = _pieces(weight, values, d_outputs, d_cells, hidden, cell, input) if d_values is None else None
     if pieces is None:
         return None
@@ -369,35 +365,19 @@ def _lstm_gradients(
     names = "d_outputs", "d_cells", "hidden", "weight", "cell", "cells", "values", "sums", "carry"
     _backward(pieces, "lstm", names, reverse, states)
     parameter_gradients(pieces, reverse, input is not None, input)
-    return pieces
+    if input is None:
+        return pieces.plan("sums", "d_hidden", "carry", "d_w_hh")
+    return pieces.plan("sums", "d_w_ih", "d_w_hh", "d_bias", *(("d_hidden", "carry") if states else ()))
 
 
-@plan_for("lstm_layer_backward")
+@plan_for("gru_layer_backward", "gru_sequence_backward")
 @in_single_precision()
-def lstm_layer_backward(
-    d_outputs: Layout | None, d_cells: Layout | None, d_values: Layout | None, hidden: Layout, cell: Layout, weight: Layout,
-    outputs: Layout, cells: Layout, values: Layout, reverse,
+def gru_backward(
+    d_outputs: Layout | None, d_values: Layout | None, d_inner: Layout | None, hidden: Layout | None, weight: Layout,
+    outputs: Layout, values: Layout, inner: Layout, reverse, input: Layout | None = None, states=True,
 ):  # fmt: skip
-    pieces = _lstm_gradients(d_outputs, d_cells, d_values, hidden, cell, weight, outputs, cells, values, reverse)
-    return pieces and pieces.plan("sums", "d_hidden", "carry", "d_w_hh")
-
-
-@plan_for("lstm_sequence_backward")
-@in_single_precision()
-def lstm_sequence_backward(
-    d_outputs: Layout | None, d_cells: Layout | None, d_values: Layout | None, hidden: Layout | None, cell: Layout | None,
-    weight: Layout, outputs: Layout, cells: Layout, values: Layout, reverse, input: Layout, states,
-):  # fmt: skip
-    known = hidden, cell, weight, outputs, cells, values, reverse, input, states
-    pieces = _lstm_gradients(d_outputs, d_cells, d_values, *known)
-    return pieces and pieces.plan("sums", "d_w_ih", "d_w_hh", "d_bias", *(("d_hidden", "carry") if states else ()))
-
-
-def _gru_gradients(
-    d_outputs, d_values, d_inner, hidden, weight, outputs, values, inner, reverse, input=None, states=True
-):
-    """The Pieces of the gradients of the gates, of both weights and both biases (not of the input's without one) and, if
-    wanted, of the first state."""
+    """The gradients of the gates, of both weights, both biases and, if wanted, the first state; of a layer without its input
+    those of the gates, the state, the weight and its bias."""
     pieces = _pieces(weight, values, d_outputs, hidden, input) if d_values is None and d_inner is None else None
     if pieces is None:
         return None
@@ -411,34 +391,20 @@ def _gru_gradients(
     names = "d_outputs", "hidden", "weight", "outputs", "values", "inner", "sums", "d_gates", "carry"
     _backward(pieces, "gru", names, reverse, states)
     parameter_gradients(pieces, reverse, True, input, "sums" if input is None else "d_gates")
-    return pieces
+    if input is None:
+        return pieces.plan("d_gates", "d_hidden", "d_w_hh", "d_bias")
+    wanted = ("d_hidden",) if states else ()
+    return pieces.plan("d_gates", "d_w_ih", "d_w_hh", "d_input_bias", "d_bias", *wanted)
 
 
-@plan_for("gru_layer_backward")
+@plan_for("rnn_layer_backward", "rnn_sequence_backward")
 @in_single_precision()
-def gru_layer_backward(
-    d_outputs: Layout | None, d_values: Layout | None, d_inner: Layout | None, hidden: Layout, weight: Layout,
-    outputs: Layout, values: Layout, inner: Layout, reverse,
+def rnn_backward(
+    d_outputs: Layout, hidden: Layout | None, weight: Layout, outputs: Layout, rectified, reverse, input: Layout | None = None,
+    states=True,
 ):  # fmt: skip
-    pieces = _gru_gradients(d_outputs, d_values, d_inner, hidden, weight, outputs, values, inner, reverse)
-    return pieces and pieces.plan("d_gates", "d_hidden", "d_w_hh", "d_bias")
-
-
-@plan_for("gru_sequence_backward")
-@in_single_precision()
-def gru_sequence_backward(
-    d_outputs: Layout | None, d_values: Layout | None, d_inner: Layout | None, hidden: Layout | None, weight: Layout,
-    outputs: Layout, values: Layout, inner: Layout, reverse, input: Layout, states,
-):  # fmt: skip
-    known = hidden, weight, outputs, values, inner, reverse, input, states
-    pieces = _gru_gradients(d_outputs, d_values, d_inner, *known)
-    gradients = "d_gates", "d_w_ih", "d_w_hh", "d_input_bias", "d_bias"
-    return pieces and pieces.plan(*gradients, *(("d_hidden",) if states else ()))
-
-
-def _rnn_gradients(d_outputs, hidden, weight, outputs, rectified, reverse, input=None, states=True):
-    """The Pieces of the gradients of the sums, of both weights and a bias (not without an input) and, if wanted, of the first
-    state."""
+    """The gradients of the sums, of both weights, a bias and, if wanted, the first state; of a layer without its input those of
+    the sums, the state and the weight."""
     pieces = _pieces(weight, outputs, d_outputs, hidden, input)
     if pieces is None:
         return None
@@ -449,20 +415,6 @@ def _rnn_gradients(d_outputs, hidden, weight, outputs, rectified, reverse, input
     names = "d_outputs", "hidden", "weight", "outputs", "sums"
     _backward(pieces, "relu" if rectified else "tanh", names, reverse, states)
     parameter_gradients(pieces, reverse, input is not None, input)
-    return pieces
-
-
-@plan_for("rnn_layer_backward")
-@in_single_precision()
-def rnn_layer_backward(d_outputs: Layout, hidden: Layout, weight: Layout, outputs: Layout, rectified, reverse):
-    pieces = _rnn_gradients(d_outputs, hidden, weight, outputs, rectified, reverse)
-    return pieces and pieces.plan("sums", "d_hidden", "d_w_hh")
-
-
-@plan_for("rnn_sequence_backward")
-@in_single_precision()
-def rnn_sequence_backward(
-    d_outputs: Layout, hidden: Layout | None, weight: Layout, outputs: Layout, rectified, reverse, input: Layout, states
-):
-    pieces = _rnn_gradients(d_outputs, hidden, weight, outputs, rectified, reverse, input, states)
-    return pieces and pieces.plan("sums", "d_w_ih", "d_w_hh", "d_bias", *(("d_hidden",) if states else ()))
+    if input is None:
+        return pieces.plan("sums", "d_hidden", "d_w_hh")
+    return pieces.plan("sums", "d_w_ih", "d_w_hh", "d_bias", *(("d_hidden",) if states else ()))
