@@ -57,8 +57,8 @@ class Condition(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What the host makes before the launches: an array or number, ``function(*arguments)``, given as those of a Launch are, or
-    NotImplemented where NumPy is to compute."""
+    """What the host makes, of operands as they are copied, before the launches: an array or number, ``function(*arguments)``,
+    given as those of a Launch are, or NotImplemented where NumPy is to compute."""
 
     function: Callable
     arguments: tuple
@@ -80,8 +80,8 @@ class Plan(NamedTuple):
     ``scratch``: (name, elements or shape, dtype) of memory that the launches need; ``thread_scratch``: so much for each thread, and
     behind the dtype, if there is a fourth, so many elements before for all together.
 
-    ``made``: name -> Made, of operands, scratch or results. ``views``: name -> View, of operands and what is made (they may be
-    ``copied``), results or scratch.
+    ``made``: name -> Made, of operands, scratch or results. ``views``: name -> View of an operand or what is made (by its own name
+    before it is ``copied``, by another one of the copy; it may be copied itself), of a result or scratch.
     ``copied``: operand of which a copy is taken -> its Layout, or for a plain one its dtype, None for its own (of a list: of those
     that are not plain).
     ``begun``: result -> operand whose numbers it begins with. ``turned``: result -> order of the dimensions in which it is
