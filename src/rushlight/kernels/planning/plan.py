@@ -48,6 +48,11 @@ class Check(NamedTuple):
     arguments: tuple
 
 
+def left_to_numpy():
+    """For a Check that leaves the call to NumPy."""
+    return NotImplemented
+
+
 class Condition(NamedTuple):
     """What the host looks at before or between the launches: ``function(*arguments)``, given as those of a Launch are, raises where numbers
     are not what they must be, and returns False where NumPy is to compute."""
