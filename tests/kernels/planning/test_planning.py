@@ -278,6 +278,8 @@ def test_planning_compiles_nothing(monkeypatch):
 
 X, W = np.random.default_rng(0).standard_normal((6, 8, 5)).astype(np.float32), np.ones(8, np.float32)
 DEEP = np.moveaxis(np.random.default_rng(1).standard_normal((3, 6, 5, 7)).astype(np.float32), -1, 1)  # channels last
+KERNEL = np.random.default_rng(2).standard_normal((8, 7, 3, 3)).astype(np.float32)
+M = np.random.default_rng(2).standard_normal((48, 56)).astype(np.float32)[:, :48]
 STATISTICS = np.ones((6, 2), np.float32)
 CALLS = {
     "softmax": (X, 1, None),
@@ -297,6 +299,27 @@ CALLS = {
     "adaptive_avg_pool": (DEEP, (4, 3)),
     "interpolate_parts": (DEEP[:, :, ::2], (6, 9), (None, None), "bilinear", False, False),
     "interpolate_gradient": (DEEP[None].astype(np.float16).copy(), (3, 9, 9), (None,) * 3, "trilinear", False, False),
+    "convolution": (DEEP, KERNEL, W, (1, 2), (1, 1), (1, 1), 1),
+    "convolution_input_gradient": (
+        DEEP[..., :3] + 0,
+        np.moveaxis(KERNEL, 0, 1) + 0,
+        (3, 8, 6, 6),
+        (1, 2),
+        (1, 1),
+        (1, 1),
+        1,
+    ),
+    "transposed_convolution": (
+        DEEP.astype(np.float16),
+        KERNEL[:7].astype(np.float16),
+        W[:7].astype(np.float16),
+        (3, 7, 6, 5),
+        (1, 1),
+        (1, 1),
+        (1, 1),
+        1,
+    ),
+    "convolution_weight_gradient": (np.ones((3, 8, 6, 3), np.float32), DEEP, (8, 7, 3, 3), (1, 2), (1, 1), (1, 1), 1),
     "fft_c2c": (X.astype(np.complex64), (0, 1), None, True),
     "fft_r2c": (DEEP[:, :, ::2], (2, 1), "ortho", True),
     "fft_c2r": (X.astype(np.complex128).T, (1, 0, 2), None, 11),
@@ -324,6 +347,46 @@ CALLS = {
     "pooled_rows_gradient": (X[0, :2], np.arange(8), np.array([0, 3]), np.array([3, 8]), W, 9, "mean", True),
     "sparse_line_sums": (np.array([0, 3, 8]), np.arange(8), None, W, X[0]),
     "sparse_line_products": (np.arange(8), np.arange(8), X[0], X[0]),
+    "cdist_pairs": (X, X[:1, ::-1], 2.0, False),
+    "pdist_pairs": (X, 3.0),
+    "distance_gradient": (X @ X.mT, X, X, 1.0, X @ X.mT),
+    "mm": (M, M.T),
+    "mv": (np.tile(M, (6, 8)), np.tile(M[0], 16)[::2]),
+    "transposed_mm": (M, M),
+    "bmm": (np.ones((20, 3, 4), np.float16), np.ones((20, 5, 4), np.float16).mT),
+    "batched_product": (np.stack([M, M]), M),
+    "addmm": (M[0], M, M, 0.5, 2),
+    "baddbmm": (np.ones((4, 40, 40), np.float32), *[np.ones((4, 40, 40), np.float32)] * 2, 1, 1),
+    "scaled_scores": (np.ones((20, 3, 4)), np.ones((20, 5, 4)), 0.5),
+    "linear_rows": (M, M, M[0]),
+    "linear_gradients": (M.T, M, M, (True, True, True), True),
+    "attention": (DEEP[:2], DEEP[:2, :1], DEEP[:2, :1], np.zeros((6, 1), np.float32), False, 0.5),
+    "attention_backward": (*[DEEP] * 5, np.ones((3, 7, 6), np.float32), None, True, 0.5),
+    "lstm_layer": (X[..., :4], X[0, :, :1], X[0, :, :1], np.ones((4, 1), np.float32), True),
+    "gru_layer": (X[..., :3], X[0, :, :1], np.ones((3, 1), np.float32), None, False),
+    "rnn_layer": (X, X[0], X[0, :5], True, False),
+    "lstm_sequence": (X, None, None, *[M[:20, :5].astype(np.float16)] * 2, M[0, :20], M[1, :20], False),
+    "gru_sequence": (X.swapaxes(0, 1), None, M[:15, :5], M[:15, :5], M[0, :15], None, True),
+    "rnn_sequence": (X, X[1], M[:5, :5], M[:5, :5], M[0, :5], None, False, False),
+    "lstm_layer_backward": (X, None, None, X[0], X[1], M[:20, :5], X, X, np.ones((6, 8, 20), np.float32), False),
+    "lstm_sequence_backward": (
+        X,
+        X,
+        None,
+        None,
+        None,
+        M[:20, :5],
+        X,
+        X,
+        np.ones((6, 8, 20), np.float32),
+        True,
+        X,
+        True,
+    ),
+    "gru_layer_backward": (X, None, None, X[0], M[:15, :5], X, np.ones((6, 8, 15), np.float32), X, False),
+    "gru_sequence_backward": (X, None, None, None, M[:15, :5], X, np.ones((6, 8, 15), np.float32), X, False, X, False),
+    "rnn_layer_backward": (X, X[0], M[:5, :5], X, True, True),
+    "rnn_sequence_backward": (X, X[0], M[:5, :5], X, True, True, X, True),
     "histc": (W, 20, -1, 1),
     "histogram_counts": (X.reshape(-1, 1), [np.linspace(-1, 1, 9, dtype=np.float32)], None, True, ""),
     "multinomial": (W, 3, True, None),
@@ -348,7 +411,7 @@ def test_results_have_the_layouts_of_the_plan(name, monkeypatch):
         plan = routing.plan_of(name)(*map(layouts_of, CALLS[name]))
     found = KERNELS[name](*CALLS[name])
     found = found if isinstance(found, tuple) else (found,)
-    assert [layout_of(each) for each in found] == list(plan.returned.values())
+    assert list(map(layouts_of, found)) == list(plan.returned.values())
 
 
 def test_two_launches_and_scratch_of_one_plan():

@@ -54,7 +54,7 @@ def left_to_numpy():
 
 
 class Condition(NamedTuple):
-    """What the host looks at before the launches: ``function(*arguments)``, given as those of a Launch are, raises where numbers
+    """What the host looks at before or between the launches: ``function(*arguments)``, given as those of a Launch are, raises where numbers
     are not what they must be, and returns False where NumPy is to compute."""
 
     function: Callable
@@ -62,8 +62,8 @@ class Condition(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What the host makes before the launches: an array or number, ``function(*arguments)``, given as those of a Launch are, or
-    NotImplemented where NumPy is to compute."""
+    """What the host makes, of operands as they are copied, before the launches: an array or number, ``function(*arguments)``,
+    given as those of a Launch are, or NotImplemented where NumPy is to compute."""
 
     function: Callable
     arguments: tuple
@@ -79,13 +79,14 @@ class View(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """``launches``, one after the other: each a Launch, or what has ``arguments`` and a ``function()`` that takes them, as HostStep.
+    """``launches``, one after the other: each a Launch, or what has ``arguments`` and a ``function()`` that takes them, as HostStep;
+    Conditions among them are looked at in their place.
     ``results``: name -> Layout of what is allocated and returned, or a value that is returned as it is, such as None.
     ``scratch``: (name, elements or shape, dtype) of memory that the launches need; ``thread_scratch``: so much for each thread, and
     behind the dtype, if there is a fourth, so many elements before for all together.
 
-    ``made``: name -> Made, of operands, scratch or results. ``views``: name -> View, of operands, or their copies, and what is
-    made (views may be ``copied``, too), results or scratch.
+    ``made``: name -> Made, of operands, scratch or results. ``views``: name -> View of an operand or what is made (by its own name
+    before it is ``copied``, by another one of the copy; it may be copied itself), of a result or scratch.
     ``copied``: operand of which a copy is taken -> its Layout, or for a plain one its dtype, None for its own (of a list: of those
     that are not plain).
     ``begun``: result -> operand whose numbers it begins with. ``turned``: result -> order of the dimensions in which it is

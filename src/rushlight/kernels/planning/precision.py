@@ -33,7 +33,7 @@ def in_single_precision(*exact):
             if found is None:
                 return None
             (kind,) = kinds
-            rounded = {name: layout.of(kind) for i, (name, layout) in enumerate(found.returned.items())
+            rounded = {name: layout.dense().of(kind) for i, (name, layout) in enumerate(found.returned.items())
                        if isinstance(layout, Layout) and layout.dtype == _SINGLE and i not in exact}  # fmt: skip
             singles.update({name: goal if isinstance(goal, Layout) else singles[name].plain()
                             for name, goal in found.copied.items() if name in singles})  # fmt: skip

@@ -35,7 +35,7 @@ from ..compiler.kernel import compiled, pool
 from ..machine.scratch import aligned, scratch
 from .array_lists import outline_function, outline_room
 from .layout import Layout, is_plain, layout_of
-from .plan import Launch
+from .plan import Condition, Launch
 from .plans import Plans
 from .registry import kernel_for
 
@@ -92,6 +92,12 @@ class _Text:
         settings = (goal.dtype, goal.strides) if isinstance(goal, Layout) else (goal,)
         return f"{self.use(copied)}({', '.join([name, *map(self.use, settings)])})"
 
+    def views(self, views):
+        self.lines += [f"{name} = {self.view(view)}" for name, view in views.items()]
+
+    def copies(self, goals):
+        self.lines += [f"{name} = {self.copy(name, goal)}" for name, goal in goals.items()]
+
     def function(self, name, parameters):
         names = tuple([f"_{i}" for i in range(len(self.values))])
         return _made(name, parameters, tuple(self.lines), names)(*self.values)
@@ -103,20 +109,25 @@ def runner(plan, parameters, lists=()):
     text = _Text()
     use, lines, results = text.use, text.lines, plan.results
     lines += [f"if {text.call(*condition)} is False: return NotImplemented" for condition in plan.conditions]
-    for name, made in plan.made.items():
-        lines += [f"{name} = {text.call(*made)}", f"if {name} is NotImplemented: return NotImplemented"]
     given = {*parameters, *plan.made}
+    text.views({name: view for name, view in plan.views.items() if name == view.of})
+    seen = {name: view for name, view in plan.views.items() if view.of in given and name != view.of}
     restored = [name for name in plan.in_place if name in plan.copied]
     lines += [f"{name}_given = {name}" for name in restored]
     lines += [f"{name} = {use(plain_ones)}({name})" for name in lists if name in plan.copied]
-    copies = {name: f"{name} = {text.copy(name, goal)}" for name, goal in plan.copied.items() if name not in lists}
-    lines += [line for name, line in copies.items() if name not in plan.views]
-    lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of in given]
-    lines += [line for name, line in copies.items() if name in plan.views]
+    own = {name for name in plan.copied if name in parameters and name not in lists}
+    text.copies({name: goal for name, goal in plan.copied.items() if name in own})
+    for name, made in plan.made.items():
+        lines += [f"{name} = {text.call(*made)}", f"if {name} is NotImplemented: return NotImplemented"]
+    text.views(seen)
+    text.copies({name: goal for name, goal in plan.copied.items() if name not in own and name not in lists})
     _allocate(text, plan)
-    lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of not in given]
+    text.views({name: view for name, view in plan.views.items() if view.of not in given})
     for launch in plan.launches:
-        lines.append(text.call(function_of(launch), launch.arguments))
+        if launch.__class__ is Condition:
+            lines.append(f"if {text.call(*launch)} is False: return NotImplemented")
+        else:
+            lines.append(text.call(function_of(launch), launch.arguments))
     if plan.check is not None:
         flag, function, arguments = plan.check
         is_one = (flag, 1) in [(name, elements) for name, elements, _ in plan.scratch]
@@ -124,7 +135,7 @@ def runner(plan, parameters, lists=()):
         lines.append(f"if {found}: return {text.call(function, arguments)}")
     lines += [f"{name} = {text.view(view)}.copy()" for name, view in plan.taken.items()]
     lines += [f"{name} = {use(copied)}({name}.transpose({use(order)}))" for name, order in plan.turned.items()]
-    lines += [f"{name} = {text.copy(name, goal)}" for name, goal in plan.given.items()]
+    text.copies(plan.given)
     lines += [f"{use(write)}({name}_given, {name})" for name in restored]
     written = [f"{name}_given" if name in restored else name for name in plan.in_place]
     returned = [name if isinstance(layout, Layout) else use(layout) for name, layout in results.items()]
@@ -165,7 +176,7 @@ def _memory(layout, is_zeroed, is_aligned):
     """(function, arguments) that make an array of a layout."""
     shape, dtype, strides = layout
     if is_aligned:
-        return _aligned_memory, (*layout, 1 + sum((length - 1) * step for length, step in zip(shape, layout.steps)))
+        return _aligned_memory, (*layout, max(map(int.__mul__, shape, layout.steps), default=1))
     if strides is None:
         return np.zeros if is_zeroed else np.empty, (shape, dtype)
     return np.ndarray, (shape, dtype, None, 0, strides)
@@ -254,7 +265,7 @@ def operation(plan):
 
     outlines = (outline_function(), outline_room()) if lists else ()
     call = _call_maker(names, kinds)(found.get, _declined, enter, *outlines)
-    call.forget = found.clear
+    call.forget, call.__defaults__ = found.clear, inspect.unwrap(plan).__defaults__
     return call
 
 
