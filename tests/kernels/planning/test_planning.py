@@ -279,6 +279,7 @@ def test_planning_compiles_nothing(monkeypatch):
 X, W = np.random.default_rng(0).standard_normal((6, 8, 5)).astype(np.float32), np.ones(8, np.float32)
 DEEP = np.moveaxis(np.random.default_rng(1).standard_normal((3, 6, 5, 7)).astype(np.float32), -1, 1)  # channels last
 M = np.random.default_rng(2).standard_normal((48, 56)).astype(np.float32)[:, :48]
+KERNEL = np.random.default_rng(2).standard_normal((8, 7, 3, 3)).astype(np.float32)
 STATISTICS = np.ones((6, 2), np.float32)
 CALLS = {
     "softmax": (X, 1, None),
@@ -298,6 +299,27 @@ CALLS = {
     "adaptive_avg_pool": (DEEP, (4, 3)),
     "interpolate_parts": (DEEP[:, :, ::2], (6, 9), (None, None), "bilinear", False, False),
     "interpolate_gradient": (DEEP[None].astype(np.float16).copy(), (3, 9, 9), (None,) * 3, "trilinear", False, False),
+    "convolution": (DEEP, KERNEL, W, (1, 2), (1, 1), (1, 1), 1),
+    "convolution_input_gradient": (
+        DEEP[..., :3] + 0,
+        np.moveaxis(KERNEL, 0, 1) + 0,
+        (3, 8, 6, 6),
+        (1, 2),
+        (1, 1),
+        (1, 1),
+        1,
+    ),
+    "transposed_convolution": (
+        DEEP.astype(np.float16),
+        KERNEL[:7].astype(np.float16),
+        W[:7].astype(np.float16),
+        (3, 7, 6, 5),
+        (1, 1),
+        (1, 1),
+        (1, 1),
+        1,
+    ),
+    "convolution_weight_gradient": (np.ones((3, 8, 6, 3), np.float32), DEEP, (8, 7, 3, 3), (1, 2), (1, 1), (1, 1), 1),
     "fft_c2c": (X.astype(np.complex64), (0, 1), None, True),
     "fft_r2c": (DEEP[:, :, ::2], (2, 1), "ortho", True),
     "fft_c2r": (X.astype(np.complex128).T, (1, 0, 2), None, 11),

@@ -149,6 +149,13 @@ def copies(**layouts):
     return {name: None for name, layout in layouts.items() if not layout.is_plain}
 
 
+def plain_copies(dtype, **layouts):
+    """For a Plan's ``copied``: the operands that are not plain, or of another dtype than this one, with their strides said."""
+    return {
+        name: dtype for name, each in layouts.items() if each.dtype != dtype or not strided(*each.spread()).is_plain
+    }
+
+
 def is_plain(array):
     """Whether a kernel may walk through an array as its elements lie in memory."""
     flags = array.flags

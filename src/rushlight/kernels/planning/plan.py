@@ -49,7 +49,7 @@ class Check(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """What the host looks at before the launches: ``function(*arguments)``, given as those of a Launch are, raises where numbers
+    """What the host looks at before or between the launches: ``function(*arguments)``, given as those of a Launch are, raises where numbers
     are not what they must be, and returns False where NumPy is to compute."""
 
     function: Callable
@@ -74,7 +74,8 @@ class View(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """``launches``, one after the other: each a Launch, or what has ``arguments`` and a ``function()`` that takes them, as HostStep.
+    """``launches``, one after the other: each a Launch, or what has ``arguments`` and a ``function()`` that takes them, as HostStep;
+    Conditions among them are looked at in their place.
     ``results``: name -> Layout of what is allocated and returned, or a value that is returned as it is, such as None.
     ``scratch``: (name, elements or shape, dtype) of memory that the launches need; ``thread_scratch``: so much for each thread, and
     behind the dtype, if there is a fourth, so many elements before for all together.

@@ -35,7 +35,7 @@ from ..compiler.kernel import compiled, pool
 from ..machine.scratch import aligned, scratch
 from .array_lists import outline_function, outline_room
 from .layout import Layout, is_plain, layout_of
-from .plan import Launch
+from .plan import Condition, Launch
 from .plans import Plans
 from .registry import kernel_for
 
@@ -124,7 +124,10 @@ def runner(plan, parameters, lists=()):
     _allocate(text, plan)
     text.views({name: view for name, view in plan.views.items() if view.of not in given})
     for launch in plan.launches:
-        lines.append(text.call(function_of(launch), launch.arguments))
+        if launch.__class__ is Condition:
+            lines.append(f"if {text.call(*launch)} is False: return NotImplemented")
+        else:
+            lines.append(text.call(function_of(launch), launch.arguments))
     if plan.check is not None:
         flag, function, arguments = plan.check
         is_one = (flag, 1) in [(name, elements) for name, elements, _ in plan.scratch]
