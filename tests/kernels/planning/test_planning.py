@@ -272,7 +272,7 @@ def test_planning_compiles_nothing(monkeypatch):
     assert routing.plan_of("softmax")(rows._replace(strides=(4, 1 << 22)), 1, None) is None
     assert routing.plan_of("sum")(rows, (0,), True, None).results == {"out0": Layout((1, 1 << 20), F32)}
     turned = routing.plan_of("mean")(Layout((5, 6, 7), F32, (4, 140, 20)), (2,), False, None)
-    assert turned.turned == {"out0": [1, 0]} and routing.plan_of("count_nonzero") is None
+    assert turned.turned == {"out0": [1, 0]} and routing.plan_of("masked_select") is None
     assert len(PLANNED) > 20
 
 
@@ -387,6 +387,13 @@ CALLS = {
     "gru_sequence_backward": (X, None, None, None, M[:15, :5], X, np.ones((6, 8, 15), np.float32), X, False, X, False),
     "rnn_layer_backward": (X, X[0], M[:5, :5], X, True, True),
     "rnn_sequence_backward": (X, X[0], M[:5, :5], X, True, True, X, True),
+    "histc": (W, 20, -1, 1),
+    "histogram_counts": (X.reshape(-1, 1), [np.linspace(-1, 1, 9, dtype=np.float32)], None, True, ""),
+    "multinomial": (W, 3, True, None),
+    "count_nonzero": (X.T, (0,)),
+    "sort_pair": (np.ones((3, 70, 4), np.float16).transpose(2, 1, 0), 1, True, False),
+    "mode_pair": (np.ones((70, 3), np.int32), 0, True),
+    "topk_pair": (np.ones((70, 40), np.float32), 30, 0, False, True),
     "pad_by_places_gradient": (np.ones((2, 3, 9), np.float32)[:, ::-1], (2, 3, 7), (1, 1), "reflect"),
 }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-
 from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import NUMPY

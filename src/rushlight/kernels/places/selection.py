@@ -12,7 +12,7 @@ from ..language.program import Program
 from ..machine.host import lanes
 from ..planning.in_place import are_apart, on_copy
 from ..planning.layout import Layout, Layouts, copies, is_plain
-from ..planning.plan import Check, Condition, Launch, Made, Plan, View
+from ..planning.plan import Check, Condition, Launch, Made, Plan, View, left_to_numpy
 from ..planning.registry import kernel_for
 from ..planning.runner import plan_for
 
@@ -151,16 +151,13 @@ def nonzero_rows(self):
 
 @kernel_for("masked_select")
 def masked_select(self, mask):
-    if not _is_masked(self, mask) or not (is_plain(self) and is_plain(mask)):
+    scalar = _MOVED.get(self.itemsize)
+    if scalar is None or mask.dtype != _BOOL or self.shape != mask.shape or not (is_plain(self) and is_plain(mask)):
         return NotImplemented
     starts = _starts(mask)
     out = np.empty(starts.item(-1), self.dtype)
-    _run(self.size, selected_program, _MOVED[self.itemsize], lanes(self.itemsize))(mask, starts, mask.size, self, out)
+    _run(self.size, selected_program, scalar, lanes(self.itemsize))(mask, starts, mask.size, self, out)
     return out
-
-
-def _is_masked(x, mask):
-    return x.itemsize in _MOVED and mask.dtype == _BOOL and x.shape == mask.shape
 
 
 def _last(starts, size):
@@ -171,10 +168,11 @@ def _last(starts, size):
 
 @plan_for("masked_scatter_")
 def masked_scatter_(self: Layout, mask: Layout, source: Layout):
-    if not _is_masked(self, mask) or not (self.is_plain and mask.is_plain) or source.dtype != self.dtype:
+    scalar = _MOVED.get(self.itemsize)
+    if scalar is None or mask != Layout(self.shape, _BOOL) or not self.is_plain or source.dtype != self.dtype:
         return None
     arguments = "mask", "starts", self.size, "source", "last", "self"
-    launch = Launch(scattered_program, (_MOVED[self.itemsize],), arguments, self.size * _NANOSECONDS)
+    launch = Launch(scattered_program, (scalar,), arguments, self.size * _NANOSECONDS)
     made = {"starts": Made(_starts, ("mask",)), "last": Made(_last, ("starts", source.size))}
     apart = [Condition(are_apart, ("self", "mask", "source"))]
     return Plan([launch], {}, copied=copies(source=source), in_place=("self",), made=made, conditions=apart)
@@ -255,13 +253,8 @@ def _views_of(indices):
     return names, {"views": {name: View("indices", index=i) for i, name in enumerate(names)}, "copied": copied}
 
 
-def _left():
-    """What is called where a position does not exist: NumPy says so."""
-    return NotImplemented
-
-
 def _checked(launch, out, chunks, **fields):
-    check = Check("outside", _left, ())
+    check = Check("outside", left_to_numpy, ())
     return Plan([launch], {"out": out}, [("outside", chunks, _BOOL)], check=check, **fields)
 
 

@@ -11,12 +11,11 @@ from ...base import dtypes
 from ...base.shapes import reduced_shape
 from ...ops.reduce import axes_of
 from ...ops.table import TABLE
-from ..elementwise import calls as elementwise
 from ..elementwise.complex_functions import PARTS
+from ..elementwise.evaluation import evaluation
 from ..language.value_types import NUMPY, computed_in, scalar_of
 from ..planning.layout import FLOATS, Layout, lanes_for
-from ..planning.plan import Launch, Plan
-from ..planning.registry import kernel_for
+from ..planning.plan import Launch, Plan, joined
 from ..planning.runner import plan_for
 from . import complex_reductions
 from .reduce_programs import array_plan, program, workspace_size
@@ -117,12 +116,15 @@ def nansum(self: Layout, dim, keepdim, dtype):
     return _accumulated("nansum" if self.scalar in FLOATS else "sum", self, dim, keepdim, dtype)
 
 
-@kernel_for("count_nonzero")
-def count_nonzero(self, dim):
-    unequal = elementwise.run(TABLE["ne"], [self, np.zeros((), self.dtype)])
-    if unequal is NotImplemented:
-        return NotImplemented
-    return sum(unequal, dim or None, False, None)
+@plan_for("count_nonzero")
+def count_nonzero(self: Layout, dim):
+    unequal = evaluation(TABLE["ne"], [("self", self), (0, Layout((), self.dtype))])
+    found = unequal and sum.plan(unequal[1], dim or None, False, None)
+    if not found:
+        return None
+    launch = unequal[0]._replace(arguments=("self", 0, "unequal"))
+    scratch = [("unequal", self.size, _BOOL)]
+    return joined(Plan([launch], {}, scratch), found.named({"self": "unequal"}))
 
 
 @plan_for("mean")
