@@ -54,8 +54,8 @@ def left_to_numpy():
 
 
 class Condition(NamedTuple):
-    """What the host looks at before or between the launches: ``function(*arguments)``, given as those of a Launch are, raises where numbers
-    are not what they must be, and returns False where NumPy is to compute."""
+    """What the host looks at before or between the launches: ``function(*arguments)``, given as those of a Launch are, raises
+    where numbers are not what they must be, and returns False where NumPy is to compute."""
 
     function: Callable
     arguments: tuple
