@@ -1,5 +1,7 @@
 """Products as kernels: layouts, sizes, epilogues, batches and dtypes against float64, the interpreter and other threads."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,9 @@ import rushlight
 from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.machine import host
 from rushlight.kernels.planning import runner
-from rushlight.kernels.planning.layout import layout_of
-from rushlight.kernels.planning.plan import Made, Plan
+from rushlight.kernels.planning.layout import Layout, layout_of
+from rushlight.kernels.planning.plan import Factor, Made, Plan
 from rushlight.kernels.products import linear, matmul, matmul_plan
-from rushlight.kernels.products.matmul import product
 from rushlight.kernels.products.matmul_tiny import tiny_program
 from rushlight.kernels.products.tiles import product_plan as tile_products
 from rushlight.ops import matmul as matmul_operations
@@ -23,6 +24,29 @@ TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-6, "float64": 1e-1
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@runner.operation
+def _product(
+    a: Layout,
+    b: Layout,
+    out: Layout | None,
+    bias: Layout | None,
+    addend: Layout | None,
+    activation,
+    alpha: Factor,
+    accumulate,
+):
+    more = {"activation": activation, "alpha": alpha, "accumulate": accumulate}
+    plan = matmul.plan_product_of(
+        ("a", a), ("b", b), ("out", out), bias and "bias", addend and ("addend", addend), **more
+    )
+    return plan and plan._replace(in_place=("out",) if out else ())
+
+
+def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=False, addend=None):
+    """What `plan_product_of` plans, on arrays; NotImplemented where no program fits."""
+    return _product(a, b, out, bias, addend, activation, alpha, accumulate)
 
 
 def matrix(rng, *shape, dtype="float32", turned=False):

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from bits import same_bits
-from test_matmul_kernels import check
+from test_matmul_kernels import check, product
 
 import rushlight
 from rushlight.kernels.compiler.kernel import compiled
@@ -15,7 +15,6 @@ from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.language.program import Program
 from rushlight.kernels.machine import host
 from rushlight.kernels.products import matmul
-from rushlight.kernels.products.matmul import product
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 pytestmark = pytest.mark.skipif(host.host() is None, reason="needs llvmlite")

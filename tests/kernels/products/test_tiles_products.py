@@ -206,11 +206,11 @@ def test_what_a_worker_holds_is_packed_again_in_every_run():
 
 FIRST_PRODUCTS = """
 import numpy as np
-from rushlight.kernels.products.matmul import product
+from rushlight.kernels.products.matmul import mm
 normal = np.random.default_rng(0).standard_normal
 for depth, columns in {sizes}:
     a, b = (normal(shape).astype(np.float32) for shape in ((2048, depth), (depth, columns)))
-    wrong = np.abs(product(a, b) - a.astype(np.float64) @ b).max()
+    wrong = np.abs(mm(a, b) - a.astype(np.float64) @ b).max()
     assert wrong < 1e-4, (depth, columns, wrong)
 """
 

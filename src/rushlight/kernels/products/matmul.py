@@ -13,7 +13,7 @@ from ..language.value_types import NUMPY, computed_in
 from ..machine import host
 from ..planning.layout import FLOATS, Layout, copies
 from ..planning.plan import Condition, Factor, Launch, Made, Plan
-from ..planning.runner import operation, plan_for
+from ..planning.runner import plan_for
 from .matmul_dots import FEW, at_once, dots_plan, dots_program
 from .matmul_micro import Epilogue
 from .matmul_packing import PAIRS
@@ -206,27 +206,6 @@ def _shape(batch, m, n, k, a, b, c, addend, c_turned=False):
     elif n > 1 and not c[2] == addend[2] == 1:
         return None
     return Shape(batch, m, n, k, a_form, lda, a[0], b_turned, ldb, b[0], c[1], c[0], addend[1], addend[0], c_turned)
-
-
-@operation
-def _product(
-    a: Layout,
-    b: Layout,
-    out: Layout | None,
-    bias: Layout | None,
-    addend: Layout | None,
-    activation,
-    alpha: Factor,
-    accumulate,
-):
-    more = {"activation": activation, "alpha": alpha, "accumulate": accumulate}
-    plan = plan_product_of(("a", a), ("b", b), ("out", out), bias and "bias", addend and ("addend", addend), **more)
-    return plan and plan._replace(in_place=("out",) if out else ())
-
-
-def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=False, addend=None):
-    """What `plan_product_of` plans, on arrays; NotImplemented where no program fits."""
-    return _product(a, b, out, bias, addend, activation, alpha, accumulate)
 
 
 # ---- operations
