@@ -75,7 +75,7 @@ class View(NamedTuple):
     of: str
     shape: tuple | None = None
     order: tuple | None = None
-    index: object = None
+    index: object = None  # type: ignore[assignment]  # a tuple has a method of that name, which nobody needs
 
 
 class Plan(NamedTuple):
