@@ -188,7 +188,8 @@ def test_small_images_are_staged_densely():
     def plan(input, weight, samples=16):
         options = (1, 1), (1, 1), (1, 1), 1
         shapes = (samples, *input), weight, out_lengths(input[1:], weight[2:], *options[:3])
-        return Correlation(forward_operands(*shapes, *options), np.dtype(np.float64), False)
+        (correlated,), _ = forward_operands(*shapes, options)
+        return Correlation(correlated, np.dtype(np.float64), False)
 
     small, once = plan((64, 7, 7), (64, 64, 3, 3)), plan((64, 7, 7), (64, 64, 3, 3), samples=1)
     assert small.staging.flat and small.staging.pitch == 7 and not small.kept and once.kept

@@ -69,30 +69,48 @@ def _correlation(operands, dtype, names, ways):
     return Correlation(operands, dtype, names[2] is not None).plan(*names), False
 
 
-def _sources(scalar, groups, channels, source, weight, *axis):
-    """How the operands, pairs (name, Layout), are read by correlations over so many channels: {name: dtype of a copy}, launches
-    before, scratch memory, and them as such pairs."""
-    dtype = NUMPY["f64" if scalar == "f64" else "f32"]
-    (name, x), (of_weight, w) = source, weight
-    if not pays(scalar, channels):
-        pairs = (name, Layout(x.shape, dtype)), (of_weight, Layout(w.shape, dtype))
-        return plain_copies(dtype, **dict((source, weight))), [], [], *pairs
-    first, x_pairs = plan_pairs(name, x, "source_pairs", groups)
-    second, w_pairs = plan_pairs(of_weight, w, "weight_pairs", *axis)
-    spaces = [
-        (name, layout.size, layout.dtype) for name, layout in (("source_pairs", x_pairs), ("weight_pairs", w_pairs))
-    ]
-    pairs = ("source_pairs", x_pairs), ("weight_pairs", w_pairs)
-    return plain_copies(x.dtype, **dict((source, weight))), [first, second], spaces, *pairs
+def _plan_sums(source, weight, bias, size, groups, axis, correlations, whole, ways):
+    """The Plan of "found", of a size, by a product of matrices or by correlations; and whether what it gives must be looked at.
+
+    ``source``, ``weight``: (name, Layout). ``axis``: the weight's dimension whose channels are added up. ``correlations``:
+    makes of the shapes of what is correlated the Operands, and whether they leave no element out. ``whole``: the one
+    window is the source.
+    """
+    (name, x), (of_weight, w), of_bias = source, weight, bias and "bias"
+    single, paired = NUMPY["f64" if x.scalar == "f64" else "f32"], pays(x.scalar, x.shape[1] // groups)
+    found, before, spaces = Layout(size, x.dtype if paired else single), [], []
+    copied = plain_copies(found.dtype, **{name: x, of_weight: w})
+    copied |= {} if bias is None else plain_copies(single, bias=bias)
+    if paired:
+        first, x = plan_pairs(name, x, "pairs", groups)
+        second, w = plan_pairs(of_weight, w, "weight_pairs", 1 if axis else groups, axis)
+        name, of_weight, before = "pairs", "weight_pairs", [first, second]
+        spaces = [(name, x.size, x.dtype), (of_weight, w.size, w.dtype)]
+    if whole and not paired:
+        matrices = (name, rows_of(x.shape, single)), (of_weight, rows_of(w.shape, single), axis == 1)
+        plan, looks, complete = plan_product_of(*matrices, ("found", rows_of(size, single)), of_bias), False, True
+    else:
+        operands, complete = correlations(x.shape, w.shape)
+        names = name, of_weight, of_bias, "found"
+        parts = [_correlation(each, x.dtype if paired else single, names, ways) for each in operands]
+        plan, looks = joined(Plan([], {}), *[part for part, _ in parts]), any(looks for _, looks in parts)
+    return plan._replace(
+        launches=[*before, *plan.launches],
+        results={"found": found},
+        scratch=[*spaces, *plan.scratch],
+        copied={**plan.copied, **copied},
+        zeroed=plan.zeroed if complete else (*plan.zeroed, "found"),
+    ), looks
 
 
-def forward_operands(input_shape, weight_shape, out, stride, padding, dilation, groups):
-    """The Operands of a convolution."""
+def forward_operands(input_shape, weight_shape, out, options):
+    """The Operands of a convolution, of one correlation that leaves no element out."""
+    stride, padding, dilation, groups = options
     axes = lines(forward_axes(input_shape[2:], out, weight_shape[2:], stride, padding, dilation))
     terms, out_channels = math.prod(weight_shape[1:]), weight_shape[0] // groups
     steps = dense_steps(axes)
     sizes = input_shape[0], groups, weight_shape[1], out_channels
-    return Operands(*sizes, axes, np.arange(terms), terms, out_channels * terms, 0, steps)
+    return [Operands(*sizes, axes, np.arange(terms), terms, out_channels * terms, 0, steps)], True
 
 
 def plan_convolution(input: Spread, weight: Spread, bias: Layout | None, stride, padding, dilation, groups, ways):
@@ -102,9 +120,10 @@ def plan_convolution(input: Spread, weight: Spread, bias: Layout | None, stride,
         return None
     check_fit((input.shape, input.dtype), (weight.shape, weight.dtype), None, *options)
     out = out_lengths(input.shape[2:], weight.shape[2:], *options[:3])
+    size = input.shape[0], weight.shape[0], *out
+    np.empty(size, input.dtype)  # refused where it is too large, before more is planned
     is_deep = input.is_deep or is_deep_weight(weight)
     operands = "input", "weight", *(() if bias is None else ("bias",))
-    of_bias = None if bias is None else "bias"
 
     def again(ways):
         return lambda x, w, b=None: _convolution(x, w, b, *options, ways)
@@ -113,28 +132,11 @@ def plan_convolution(input: Spread, weight: Spread, bias: Layout | None, stride,
     if found is not None:
         plan, is_exact = found
         return plan if is_exact else computed_again(plan, again(WINOGRAD), *operands)
-    channels = weight.shape[1]
-    copied, before, spaces, (source, x), (of_weight, w) = _sources(
-        scalar, groups, channels, ("input", input), ("weight", weight)
-    )
-    single = NUMPY["f64" if scalar == "f64" else "f32"]
-    copied |= {} if bias is None else plain_copies(single, bias=bias)
-    result = Layout((input.shape[0], weight.shape[0], *out), input.dtype if before else single)
-    if x.dtype.kind == "f" and is_whole(x.shape[2:], w.shape[2:], padding, groups):
-        rows = ("found", rows_of(result.shape, single))
-        matrices = (source, rows_of(x.shape, single)), (of_weight, rows_of(w.shape, single), True)
-        plan, looks = plan_product_of(*matrices, rows, of_bias), False
-    else:
-        correlated = forward_operands(x.shape, w.shape, out, *options)
-        plan, looks = _correlation(correlated, x.dtype, (source, of_weight, of_bias, "found"), ways)
+    whole = is_whole(input.shape[2:], weight.shape[2:], padding, groups)
+    sources, correlations = (("input", input), ("weight", weight)), partial(forward_operands, out=out, options=options)
+    plan, looks = _plan_sums(*sources, bias, size, groups, 1, correlations, whole, ways)
     plan = computed_again(plan, again(SUMS), *operands) if looks else plan
-    return plan._replace(
-        launches=[*before, *plan.launches],
-        results={"found": result},
-        scratch=[*spaces, *plan.scratch],
-        copied={**plan.copied, **copied},
-        given=given_as(result, input.dtype, is_deep),
-    )
+    return plan._replace(given=given_as(plan.results["found"], input.dtype, is_deep))
 
 
 _convolution = operation(plan_convolution)
@@ -149,9 +151,10 @@ def convolution(input: Spread, weight: Spread, bias: Layout | None, stride, padd
 # ---------------------------------------------------------------- the input's gradient
 
 
-def gradient_operands(grad_shape, weight_shape, input_size, stride, padding, dilation, groups):
+def gradient_operands(grad_shape, weight_shape, input_size, options):
     """The Operands of the correlations that give an input's gradient, one for each combination of residues; and whether they
     leave no element out."""
+    stride, padding, dilation, groups = options
     lengths, taps = input_size[2:], math.prod(weight_shape[2:])
     out_channels, channels = weight_shape[0] // groups, weight_shape[1]
     element_steps = [math.prod(lengths[i + 1 :]) for i in range(len(lengths))]
@@ -183,6 +186,7 @@ def plan_input_gradient(grad: Spread, weight: Spread, input_size, stride, paddin
     if scalar is None or 0 in input_size:
         return None
     check_fit((input_size, grad.dtype), (weight.shape, weight.dtype), (grad.shape, grad.dtype), *options)
+    np.empty(input_size, grad.dtype)  # refused where it is too large, before more is planned
     is_deep = grad.is_deep or is_deep_weight(weight)
 
     def again(ways):
@@ -194,29 +198,15 @@ def plan_input_gradient(grad: Spread, weight: Spread, input_size, stride, paddin
         plan, is_exact = found
         plan = plan if is_exact else computed_again(plan, again(WINOGRAD), "grad", "weight")
         return plan._replace(launches=[*plan.launches, look])
-    copied, before, spaces, (source, g), (of_weight, w) = _sources(
-        scalar, groups, grad.shape[1] // groups, ("grad", grad), ("weight", weight), groups, 0
+    whole = is_whole(input_size[2:], weight.shape[2:], padding, groups)
+    sources, correlations = (
+        (("grad", grad), ("weight", weight)),
+        partial(gradient_operands, input_size=input_size, options=options),
     )
-    single, zeroed = NUMPY["f64" if scalar == "f64" else "f32"], ()
-    result = Layout(input_size, grad.dtype if before else single)
-    if g.dtype.kind == "f" and is_whole(input_size[2:], w.shape[2:], padding, groups):
-        rows = ("found", rows_of(input_size, single))
-        plan = plan_product_of((source, rows_of(g.shape, single)), (of_weight, rows_of(w.shape, single)), rows)
-    else:
-        phases, complete = gradient_operands(g.shape, w.shape, input_size, *options)
-        names = source, of_weight, None, "found"
-        parts = [_correlation(each, g.dtype, names, ways) for each in phases]
-        plan = joined(Plan([], {}), *[part for part, _ in parts])
-        plan = computed_again(plan, again(SUMS), "grad", "weight") if any(looks for _, looks in parts) else plan
-        zeroed = () if complete else ("found",)
-    return plan._replace(
-        launches=[*before, *plan.launches, look],
-        results={"found": result},
-        scratch=[*spaces, *plan.scratch],
-        copied={**plan.copied, **copied},
-        given=given_as(result, grad.dtype, is_deep),
-        zeroed=(*plan.zeroed, *zeroed),
-    )
+    plan, looks = _plan_sums(*sources, None, input_size, groups, 0, correlations, whole, ways)
+    plan = computed_again(plan, again(SUMS), "grad", "weight") if looks else plan
+    given = given_as(plan.results["found"], grad.dtype, is_deep)
+    return plan._replace(launches=[*plan.launches, look], given=given)
 
 
 _input_gradient = operation(plan_input_gradient)
