@@ -66,7 +66,7 @@ def test_results_do_not_depend_on_threads():
 
 
 def joined(array, groups, axis):
-    """`in_pairs`, by NumPy."""
+    """What `plan_pairs` plans, by NumPy."""
     shape = array.shape
     words = array.view(np.uint16).astype(np.uint32).reshape(*shape[:axis], groups, shape[axis] // groups, -1)
     if words.shape[-2] % 2:

@@ -278,8 +278,8 @@ def test_planning_compiles_nothing(monkeypatch):
 
 X, W = np.random.default_rng(0).standard_normal((6, 8, 5)).astype(np.float32), np.ones(8, np.float32)
 DEEP = np.moveaxis(np.random.default_rng(1).standard_normal((3, 6, 5, 7)).astype(np.float32), -1, 1)  # channels last
-KERNEL = np.random.default_rng(2).standard_normal((8, 7, 3, 3)).astype(np.float32)
 M = np.random.default_rng(2).standard_normal((48, 56)).astype(np.float32)[:, :48]
+KERNEL = np.random.default_rng(2).standard_normal((8, 7, 3, 3)).astype(np.float32)
 STATISTICS = np.ones((6, 2), np.float32)
 CALLS = {
     "softmax": (X, 1, None),

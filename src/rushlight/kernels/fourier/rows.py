@@ -120,14 +120,14 @@ def takes_columns(length, inner, scalar):
 
 
 class ChirpedRows(NamedTuple):
-    """Transforms of the ``count`` rows of two plain arrays, of any length, by Bluestein's algorithm.
+    """Transforms of so many rows (``number``) of two plain arrays, of any length, by Bluestein's algorithm.
 
     As j * k = (j * j + k * k - (k - j) ** 2) / 2, a transform is a convolution with a chirp, between products with it; and
     convolutions are products of transforms, of comfortable lengths.
     """
 
     length: int
-    count: int
+    number: int
     scalar: str
     inverse: bool
     scale: float

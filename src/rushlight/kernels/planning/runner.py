@@ -92,12 +92,6 @@ class _Text:
         settings = (goal.dtype, goal.strides) if isinstance(goal, Layout) else (goal,)
         return f"{self.use(copied)}({', '.join([name, *map(self.use, settings)])})"
 
-    def views(self, views):
-        self.lines += [f"{name} = {self.view(view)}" for name, view in views.items()]
-
-    def copies(self, goals):
-        self.lines += [f"{name} = {self.copy(name, goal)}" for name, goal in goals.items()]
-
     def function(self, name, parameters):
         names = tuple([f"_{i}" for i in range(len(self.values))])
         return _made(name, parameters, tuple(self.lines), names)(*self.values)
@@ -110,19 +104,17 @@ def runner(plan, parameters, lists=()):
     use, lines, results = text.use, text.lines, plan.results
     lines += [f"if {text.call(*condition)} is False: return NotImplemented" for condition in plan.conditions]
     given = {*parameters, *plan.made}
-    text.views({name: view for name, view in plan.views.items() if name == view.of})
-    seen = {name: view for name, view in plan.views.items() if view.of in given and name != view.of}
     restored = [name for name in plan.in_place if name in plan.copied]
     lines += [f"{name}_given = {name}" for name in restored]
     lines += [f"{name} = {use(plain_ones)}({name})" for name in lists if name in plan.copied]
-    own = {name for name in plan.copied if name in parameters and name not in lists}
-    text.copies({name: goal for name, goal in plan.copied.items() if name in own})
+    copies = {name: f"{name} = {text.copy(name, goal)}" for name, goal in plan.copied.items() if name not in lists}
+    lines += [line for name, line in copies.items() if name not in plan.views]
     for name, made in plan.made.items():
         lines += [f"{name} = {text.call(*made)}", f"if {name} is NotImplemented: return NotImplemented"]
-    text.views(seen)
-    text.copies({name: goal for name, goal in plan.copied.items() if name not in own and name not in lists})
+    lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of in given]
+    lines += [line for name, line in copies.items() if name in plan.views]
     _allocate(text, plan)
-    text.views({name: view for name, view in plan.views.items() if view.of not in given})
+    lines += [f"{name} = {text.view(view)}" for name, view in plan.views.items() if view.of not in given]
     for launch in plan.launches:
         if launch.__class__ is Condition:
             lines.append(f"if {text.call(*launch)} is False: return NotImplemented")
@@ -135,7 +127,7 @@ def runner(plan, parameters, lists=()):
         lines.append(f"if {found}: return {text.call(function, arguments)}")
     lines += [f"{name} = {text.view(view)}.copy()" for name, view in plan.taken.items()]
     lines += [f"{name} = {use(copied)}({name}.transpose({use(order)}))" for name, order in plan.turned.items()]
-    text.copies(plan.given)
+    lines += [f"{name} = {text.copy(name, goal)}" for name, goal in plan.given.items()]
     lines += [f"{use(write)}({name}_given, {name})" for name in restored]
     written = [f"{name}_given" if name in restored else name for name in plan.in_place]
     returned = [name if isinstance(layout, Layout) else use(layout) for name, layout in results.items()]

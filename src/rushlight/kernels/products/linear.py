@@ -43,7 +43,7 @@ def linear_gradients(grad: Layout, input: Layout | None, weight: Layout | None, 
     if needs[2] and not any("of_bias" in part.results for part in parts):
         parts.append(_column_sums(grad))
     plan = joined(*parts)
-    pays = grad.size * (weight or input).shape[1] >= _LEAST
+    pays = grad.size * (weight or input or grad).shape[1] >= _LEAST
     return plan._replace(results={**results, **plan.results, "gated": gate}, pays=pays)
 
 

@@ -138,10 +138,8 @@ def _by_pairs(pieces, reverse, biases, input, input_sums):
     inputs, pairs = layouts[input].shape[2] if input else 0, (steps * rows + 1) // 2
     form, cut, _, nanoseconds = _program(PAIRS, pairs, width, size, inputs, False, len(biases))
     # The states before all steps lie together here: there is nothing to do for a first one alone.
-    if "hidden" in pieces.zeroed:
-        pieces.make("states", Layout((steps, rows, size), pieces.dtype), _states_before, "outputs", None, reverse)
-    else:
-        pieces.make("states", Layout((steps, rows, size), pieces.dtype), _states_before, "outputs", "hidden", reverse)
+    hidden = None if "hidden" in pieces.zeroed else "hidden"
+    pieces.make("states", Layout((steps, rows, size), pieces.dtype), _states_before, "outputs", hidden, reverse)
     sums, pitch = _joined(pieces, "sums")
     others = sums if input_sums == "sums" else _joined(pieces, input_sums)[0]
     states, state_row = _joined(pieces, "states")

@@ -103,9 +103,6 @@ class Pieces:
     def plan(self, *returned):
         """The Plan, which returns results of these names, None for what there is not."""
         results = {name: self.own.get(name) for name in returned}
-        hidden = [(name, layout) for name, layout in self.own.items() if name not in results]
-        if hidden:
-            raise ValueError(f"results that are not returned: {hidden}")
         fields = {name: getattr(self, name) for name in ("made", "copied", "views", "taken", "given", "scratch")}
         zeroed, aligned = tuple(self.zeroed), tuple(self.aligned)
         plan = joined(*self.plans, Plan([], {}, thread_scratch=self.kept, zeroed=zeroed, aligned=aligned, **fields))
