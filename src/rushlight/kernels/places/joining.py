@@ -23,7 +23,10 @@ _SIZES = (*MOVED, 16)  # of elements
 _NARROW = 4  # columns of a part that are copied one by one, not as a vector under a mask
 _HALVINGS = 15
 _FEW, _ZIPPED = 4, (4, 8)  # arrays that are zipped, bytes of their elements
-_COMPLEX = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
+_COMPLEX: dict[np.dtype, np.dtype] = {
+    np.dtype(np.float32): np.dtype(np.complex64),
+    np.dtype(np.float64): np.dtype(np.complex128),
+}
 _MOST = 1 << _HALVINGS  # parts of one launch: their addresses lie on the caller's stack
 
 
@@ -118,7 +121,9 @@ def _zip(names, each, out):
 @plan_for("complex_of_parts")
 def complex_of_parts(real: Layout, imag: Layout):
     kind = _COMPLEX.get(real.dtype)
-    launch = None if kind is None or imag != real or not real.is_plain else _zip(("real", "imag"), real, "out")
+    if kind is None or imag != real or not real.is_plain:
+        return None
+    launch = _zip(("real", "imag"), real, "out")
     return launch and Plan([launch], {"out": Layout(real.shape, kind)})
 
 

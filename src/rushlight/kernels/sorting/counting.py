@@ -153,19 +153,18 @@ def histc(self: Layout, bins, min, max):
     low, high = (float(number_in(float64.numpy, bound)) for bound in (min, max))
     for bound in (min, max):
         check_fits(self.dtype, bound)
-    fields = {}
+    made, views, bounds = {}, {}, (low, high)
     if low == high:
-        low, high, fields["made"] = "low", "high", {"bounds": Made(_bounds, ("self",))}
-        fields["views"] = {"low": View("bounds", index=0), "high": View("bounds", index=1)}
+        made, bounds = {"bounds": Made(_bounds, ("self",))}, ("low", "high")
+        views = {name: View("bounds", index=side) for side, name in enumerate(bounds)}
     elif not -math.inf < low < high < math.inf:
         return None
     chunks = _tables(self.size, bins)
     scratch = [("tables", (chunks, bins + 1), _INT64), ("interval_places", chunks * _PLACES, np.dtype(np.int32))]
-    arguments = "self", "tables", "interval_places", self.size, bins + 1, chunks, low, high
+    arguments = "self", "tables", "interval_places", self.size, bins + 1, chunks, *bounds
     launch = Launch(in_intervals, (self.scalar, lanes(self.itemsize)), arguments, 0 if chunks == 1 else np.inf)
-    return Plan(
-        [launch, HostStep(_summed, ("tables", "found"))], {"found": Layout((bins,), self.dtype)}, scratch, **fields
-    )
+    steps, found = [launch, HostStep(_summed, ("tables", "found"))], Layout((bins,), self.dtype)
+    return Plan(steps, {"found": found}, scratch, made=made, views=views)
 
 
 def _is_finite(edges):
