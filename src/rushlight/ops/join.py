@@ -25,6 +25,7 @@ def common_array_dtype(arrays):
 
 
 _FEW = 1 << 14  # elements of an array that is not copied for itself
+APART = 1 << 13  # elements of an array of any layout that is worth a copy of its own
 
 
 def are_alike(arrays):
@@ -60,7 +61,7 @@ class cat:
         if not tensors:
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
         first = tensors[0]
-        if -first.ndim <= dim < first.ndim < 4:
+        if -first.ndim <= dim < first.ndim < 4 and not _are_apart(tensors):
             try:
                 return np.ascontiguousarray(np.concatenate(tensors, dim, dtype=first.dtype, casting="no"))
             except (TypeError, ValueError):  # other dtypes, empty vectors, or lengths that do not fit
@@ -91,7 +92,19 @@ class cat:
         return [part.reshape(shape) if shape == (0,) else part for part, shape in zip(parts, tensors_shape)]
 
 
+def _are_apart(arrays):
+    """Whether each array is best copied to its place by itself: NumPy joins large ones that lie in other orders slowly."""
+    return arrays[0].size >= APART and not all(array.flags.c_contiguous for array in arrays)
+
+
 def _joined(arrays, axis, kind):
+    if _are_apart(arrays):
+        first, lengths = arrays[0].shape, [array.shape[axis] for array in arrays]
+        found, end, before = np.empty((*first[:axis], sum(lengths), *first[axis + 1 :]), kind), 0, (slice(None),) * axis
+        for array, length in zip(arrays, lengths):
+            begin, end = end, end + length
+            write(found[(*before, slice(begin, end))], array)
+        return found
     return np.ascontiguousarray(np.concatenate(arrays, axis=axis, dtype=kind, casting="unsafe"))
 
 
@@ -144,7 +157,7 @@ class stack:
         shape = (*first.shape[:dim], len(tensors), *first.shape[dim:])
         if 3 < first.ndim < 6 and dim < first.ndim and all(map(is_channels_last, tensors)):
             return TABLE["cat"].forward(tensors, dim).reshape(shape)  # a split dimension is a view
-        if alike and dim < first.ndim:
+        if alike and dim < first.ndim and not _are_apart(tensors):
             return np.ascontiguousarray(np.concatenate(tensors, dim)).reshape(shape)
         before, found = (slice(None),) * dim, np.empty(shape, first.dtype if alike else common_array_dtype(tensors))
         for place, array in enumerate(tensors):

@@ -52,10 +52,12 @@ def _is_plain(target, source):
     return source.ndim and source.shape[-1] >= _ROW and source.strides[-1] == target.strides[-1] == source.itemsize
 
 
-def copied(view, dtype=None):
-    """A copy of an array, row by row; in another dtype if one is given."""
+def copied(view, dtype=None, strides=None):
+    """A copy of an array, row by row or with these strides; in another dtype if one is given."""
     if dtype is not None and dtype != view.dtype:
-        return write(np.empty(view.shape, dtype), view, "convert")
+        return write(np.ndarray(view.shape, dtype, None, 0, strides), view, "convert")
+    if strides is not None:
+        return write(np.ndarray(view.shape, view.dtype, None, 0, strides), view)
     if view.size < kernels.get("copy", _NONE)[0] or (view.nbytes < PLAIN_COPY and view.flags.c_contiguous):
         return view.copy()
     return write(np.empty(view.shape, view.dtype), view)
