@@ -23,8 +23,10 @@ class view_shape:
             if not self.flags.c_contiguous:
                 if _has_plain_steps(self, size):
                     return self.reshape(size, copy=False)
-            elif not size or min(size) >= -1:
-                return self.reshape(size)
+            else:
+                found = self.reshape(size)
+                if found.shape == size or min(size) >= -1:
+                    return found
         except ValueError:  # refused: the general way says why
             pass
         shape = infer_view_shape(size, self.size)

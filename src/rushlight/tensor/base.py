@@ -530,6 +530,10 @@ def _rebuild_meta(cls, shape, dtype, strides, requires_grad):
 
 # A Tensor that holds nothing yet: whoever makes one sets `_array`, and `_edge`, which is found faster there than in the class.
 new_tensor = functools.partial(object.__new__, Tensor)
+# Instances keep in place what the first ones have; what later ones hold besides makes each of them a dictionary.
+_first = new_tensor()
+for _name in ("_array", "_edge", "_version_counter", "_base", "_grad", "_grad_call", "_accumulator"):
+    setattr(_first, _name, None)
 
 
 def wrap(array):

@@ -29,7 +29,7 @@ from ..ops.moving import PLAIN_COPY
 from ..ops.outputs import KEEP_SHAPE
 from ..ops.table import InplaceForm, functions
 from .base import quiet, wrap
-from .classes import PLAIN_CLASSES, SEQUENCES
+from .classes import MISSING, PLAIN_CLASSES, SEQUENCES, as_given
 from .compute import default_rule, schema_of
 from .dispatch import asked, general, named, record_result
 from .elementwise import spreads
@@ -38,7 +38,7 @@ from .interposers import INTERPOSERS, innermost
 from .lazy_calls import meta_calls, on_arrays
 from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, written
-from .short_paths import MISSING, as_given, short
+from .short_paths import short
 from .stored_calls import is_unusual, refuse_stored
 from .writes import bump, refuse_tracked_out, run_inplace, write_result
 

@@ -16,7 +16,7 @@ from ..base.limits import refusal_of
 from ..base.user_code import PACKAGE
 from ..ops.table import functions
 from .base import Tensor
-from .classes import PLAIN_CLASSES
+from .classes import MISSING, PLAIN_CLASSES, as_given
 from .kinds import looking
 from .names import NAMESPACES
 
@@ -135,16 +135,30 @@ def guarded(function, room, name, aliases=MappingProxyType({}), named=None):
     renamed = MappingProxyType({}) if named else aliases
     named = named or function
 
-    def call(*args, **kwargs):
-        count = len(args)
-        if kwargs:
-            kinds = (*map(type, args), *kwargs, *map(type, kwargs.values()))
-        elif count == 1:  # two cases that cost half
-            kinds = (args[0].__class__,)
-        elif count == 2:
-            kinds = args[0].__class__, args[1].__class__
-        else:
-            kinds = (*map(type, args),)
+    def call(first=MISSING, second=MISSING, third=MISSING, fourth=MISSING, /, *rest, **options):
+        try:  # the usual calls, without a row of their arguments
+            if options or rest or first is MISSING:
+                pass
+            elif second is MISSING:
+                if (first.__class__,) in known:
+                    return function(first)
+            elif third is MISSING:
+                if (first.__class__, second.__class__) in known:
+                    return function(first, second)
+            elif fourth is MISSING:
+                if (first.__class__, second.__class__, third.__class__) in known:
+                    return function(first, second, third)
+            elif (first.__class__, second.__class__, third.__class__, fourth.__class__) in known:
+                return function(first, second, third, fourth)
+        except Exception:
+            refuse_call(function, room, name, as_given(first, second, third, fourth), {})
+            raise
+        if third is MISSING:
+            return any_call(as_given(first, second) if second is MISSING else (first, second), options)
+        return any_call((first, second, third, *rest) if fourth is MISSING else (first, second, third, fourth, *rest), options)
+
+    def any_call(args, kwargs):
+        kinds = (*map(type, args), *kwargs, *map(type, kwargs.values()))
         if kinds not in known:
             look(args, kwargs, kinds)
         try:
@@ -153,7 +167,7 @@ def guarded(function, room, name, aliases=MappingProxyType({}), named=None):
             if not renamed.keys().isdisjoint(kwargs):
                 options = {renamed.get(key, key): value for key, value in kwargs.items()}
                 if len(options) == len(kwargs):
-                    return call(*args, **options)
+                    return any_call(args, options)
             refuse_call(function, room, name, args, kwargs)
             raise
 

@@ -32,13 +32,13 @@ from ..kernels.routing import route_elementwise, run_elementwise
 from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
 from .base import new_tensor, quiet, quietly
-from .classes import PLAIN_CLASSES
+from .classes import MISSING, PLAIN_CLASSES, as_given
 from .compute import default_rule, ndarray, schema_of
 from .dispatch import general, record_result
 from .elementwise import array_function, broadcast_size
 from .interposers import INTERPOSERS
 from .refusals import refuse_failed
-from .short_paths import MISSING, Path, as_given
+from .short_paths import Path
 from .short_text import Given, code_of, general_way
 from .writes import bump, is_tracked
 
@@ -83,11 +83,11 @@ def _code(op, name, writes):
 
 def text_of(op, schema, writes):
     """The names of the arguments given by place and the body of a short path, of the in-place form if it ``writes``."""
-    parts = [Given(place, argument, schema.positional) for place, argument in enumerate(schema.arguments)]
-    operands = [part for part in parts if part.is_tensor]
-    masks = int(default_rule(op) == table.MASKED)  # how many masks stand before the operands
     given = [f"given{place}" for place in range(schema.positional)]
     leave = general_way(given)
+    parts = [Given(place, argument, schema.positional, leave) for place, argument in enumerate(schema.arguments)]
+    operands = [part for part in parts if part.is_tensor]
+    masks = int(default_rule(op) == table.MASKED)  # how many masks stand before the operands
     conditions = ["INTERPOSERS", "left", "rest", *(condition for part in parts for condition in _unfit(part))]
     leading, lines = _leading(operands[masks:], writes, leave)
     body = [

@@ -84,8 +84,9 @@ def text_of(op, schema, elements):
     count = (
         schema.positional if schema.varargs is None else schema.varargs
     )  # behind it stand the items of a row of ints
-    parts = [Given(place, argument, count) for place, argument in enumerate(schema.arguments)]
     given = [f"given{place}" for place in range(count)]
+    leave = general_way(given)
+    parts = [Given(place, argument, count, leave) for place, argument in enumerate(schema.arguments)]
     spread = () if schema.varargs is not None else ("rest",)
     conditions = ["INTERPOSERS", "left", *spread, *(condition for part in parts for condition in part.unfit())]
     if op.kind == CREATE:
@@ -94,15 +95,15 @@ def text_of(op, schema, elements):
             "(DEFAULTS and ('device' not in options or options['device'] is None))",
         ]
     if op.kind == VIEW and op.track is not None:
-        conditions.append("state.recording > PLAIN")
+        conditions.append("((recording := state.recording) > PLAIN and given0._edge is not None)")
     body = [
         "left = len(options)",
         *(line for part in parts for line in part.taken()),
         *(_ASKED_OF_NEW_ONES if op.kind == CREATE else ()),
         f"if {' or '.join(conditions)}:",
-        f"    {general_way(given)}",
+        f"    {leave}",
     ]
-    return given, body + _FINISHES.get(op.kind, _result)(op, schema, parts, general_way(given), elements)
+    return given, body + _FINISHES.get(op.kind, _result)(op, schema, parts, leave, elements)
 
 
 # What creations are told beside their own arguments.
@@ -146,7 +147,7 @@ def _viewed(op, schema, parts, leave, elements):
     if op.track is not None:
         tie = "link" if schema.returns.strip() == "Tensor" else "link_several"
         rest = "".join(f"{part.value}, " for part in parts[1:])
-        return [*unwrapped, f"return {tie}(given0, forward({arrays}), op.track, ({rest}))"]
+        return [*unwrapped, f"return {tie}(given0, forward({arrays}), op.track, ({rest}), recording)"]
     values, tracked = _row(parts, "value"), " or ".join(part.tracked() for part in tensors)
     return [
         *unwrapped,
@@ -225,7 +226,8 @@ def _computed(tensors, arrays, elements):
 class Given:
     """The text about one argument. ``value`` is what it calls it, ``array`` what forward gets."""
 
-    def __init__(self, place, argument, count):
+    def __init__(self, place, argument, count, leave):
+        self.leave = leave
         self.argument, self.type, self.is_tensor = argument, argument.type, argument.is_tensor
         self.given = f"given{place}" if place < count else None
         self.is_first = place == 0 and self.is_tensor  # not looked for among names
@@ -247,16 +249,21 @@ class Given:
         lines += [f"    {value} = options[{key!r}]", "    left -= 1", "else:", f"    {value} = {self.default}"]
         if self.argument.is_int_list:
             one = f"({', '.join([value] * self.argument.repeat)},) if {value}.__class__ is int else "
-            absent = f"None if {value} is None else "
-            choices = one * bool(self.argument.repeat) + absent * self.may_be_none
-            lines.append(f"{value} = {choices}row_of_ints({value})")
+            row = [
+                f"if {value}.__class__ is not tuple:",
+                f"    {value} = {one * bool(self.argument.repeat)}row_of({value})",
+                f"for item in {value}:",
+                "    if item.__class__ is not int:",
+                f"        {self.leave}",
+            ]
+            lines += [f"if {value} is not None:", *(f"    {line}" for line in row)] if self.may_be_none else row
         return lines
 
     def unfit(self):
         """The conditions under which the value goes the general way."""
         value = self.value
         if self.argument.is_int_list:
-            return [f"{value} is MISSING"]
+            return []
         if self.type == "Generator":  # what it stands for is not looked at here
             return [f"{value} is not {self.default}"]
         if self.type == "any" and self.argument.default.__class__ is float:  # a number, or what is told apart later
