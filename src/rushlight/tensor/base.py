@@ -19,6 +19,7 @@ from ..autograd.views import View, known_edge
 from ..base import dtypes
 from ..base.arrays import address_of, deep_copy, element_strides, storage_bytes
 from ..base.device import CPU, META, strided
+from ..base.dtypes import BY_NUMPY
 from ..base.errors import hinted, kind_name
 from ..base.layouts import LAYOUT_PLUGS
 from ..base.lazy import LazyArray, as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
@@ -350,7 +351,10 @@ class Tensor(TensorBase, metaclass=TensorMeta):
 
     @property
     def dtype(self):
-        return dtypes.from_numpy(self._array.dtype)
+        try:
+            return BY_NUMPY[self._array.dtype]
+        except KeyError:
+            return dtypes.from_numpy(self._array.dtype)
 
     @property
     def device(self):

@@ -401,7 +401,8 @@ def product_operator(matmul, backwards=False):
     """``@``, which takes tensors alone, or its reflected form."""
 
     def call(self, other):
-        if not hasattr(other, "_edge") and not hasattr(other, "__torch_function__"):
+        plain = other.__class__ in PLAIN_CLASSES
+        if not plain and not hasattr(other, "_edge") and not hasattr(other, "__torch_function__"):
             return NotImplemented
         return matmul(other, self) if backwards else matmul(self, other)
 

@@ -204,7 +204,7 @@ def _write(op, parts, operands, leave):
     )
     tracked = " or ".join(f"({part.tracked()} and is_tracked({part.value}._edge))" for part in operands)
     shared = " or ".join(
-        f"getattr({part.array}, 'base', None) is not None"
+        f"({part.value}.__class__ in PLAIN_CLASSES and {part.array}.base is not None)"
         if part.type == "Operand"
         else f"{part.array}.base is not None"
         for part in operands

@@ -293,13 +293,13 @@ class Given:
     def tracked(self):
         """The condition that the tensor may need a gradient."""
         if self.type == "Operand":
-            return f"getattr({self.value}, '_edge', None) is not None"
+            return f"({self.value}.__class__ in PLAIN_CLASSES and {self.value}._edge is not None)"
         found = f"{self.value}._edge is not None"
         return f"({self.value} is not None and {found})" if self.may_be_none else found
 
     def large(self, elements):
         """The condition that the tensor has so many elements."""
         if self.type == "Operand":
-            return f"getattr({self.array}, 'size', 0) >= {elements}"
+            return f"({self.value}.__class__ in PLAIN_CLASSES and {self.array}.size >= {elements})"
         found = f"{self.array}.size >= {elements}"
         return f"({self.array} is not None and {found})" if self.may_be_none else found
