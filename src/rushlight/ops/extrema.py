@@ -131,7 +131,7 @@ def _overloaded(name, result, elementwise, doc):
 
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.into = doc, into
-    return composite(call, out=True, explains=True)
+    return composite(out=True, explains=True, short=whole)(call)
 
 
 max = _overloaded(

@@ -75,7 +75,7 @@ class reshape_alias:
 _SIZES = frozenset((int, tuple, list))
 
 
-@composite(names=("Tensor",), explains=True)
+@composite(names=("Tensor",), explains=True, short="view_shape")
 def view(input, *size, dtype=None):
     """The same memory under another shape, or, given a dtype, as elements of that type.
 
@@ -165,7 +165,7 @@ def _check_divisible(number, ratio, what, doing):
         )
 
 
-@composite(explains=True)
+@composite(explains=True, short="view_shape", fits=lambda array, size: array.flags.c_contiguous)
 def reshape(input, *shape):
     """The same elements under another shape: a view where possible, else a copy.
 

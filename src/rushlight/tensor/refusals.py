@@ -20,7 +20,7 @@ from .classes import MISSING, PLAIN_CLASSES, as_given
 from .kinds import looking
 from .names import NAMESPACES
 
-_MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
+MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
 _OPERATOR = "operator "  # before the name in the code of operators
 _WITHIN = (PACKAGE + "tensor", PACKAGE + "<", PACKAGE + os.path.join("compat", "modes."))
 _PACKAGE = __package__.partition(".")[0]
@@ -33,7 +33,7 @@ def refusal(*call):
 
 def known_as(function, room, name):
     """A function like ``function``, an operation's, that errors call by its place: ``Tensor`` and ``clip``, say."""
-    code = function.__code__.replace(co_qualname=f"{room}{_MARK}{name}")
+    code = function.__code__.replace(co_qualname=f"{room}{MARK}{name}")
     own = function.__name__ if name.startswith("__") else name
     made = FunctionType(code, function.__globals__, own, function.__defaults__, function.__closure__)
     made.__kwdefaults__, made.__doc__ = function.__kwdefaults__, function.__doc__
@@ -83,8 +83,8 @@ def refuse_method(name, *args, **kwargs):
 def _place(room, name):
     """Under which name an operation was called: told by the code of the function that the caller outside of this room called."""
     for code in _codes(sys._getframe(2)):
-        if _MARK in code.co_qualname:
-            return code.co_qualname.split(_MARK)
+        if MARK in code.co_qualname:
+            return code.co_qualname.split(MARK)
     return room, name
 
 
@@ -101,8 +101,8 @@ def place_of_call(name):
     """The room and the name by which the user called an operation: told by the outermost function of ours that says it."""
     frame, found = sys._getframe(1), ("torch", name)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        if _MARK in frame.f_code.co_qualname:
-            found = tuple(frame.f_code.co_qualname.split(_MARK))
+        if MARK in frame.f_code.co_qualname:
+            found = tuple(frame.f_code.co_qualname.split(MARK))
         frame = frame.f_back
     return found
 
@@ -116,8 +116,8 @@ def called_function(name):
     for code in _codes(sys._getframe(2)):
         if code.co_qualname.startswith(_OPERATOR):
             return getattr(Tensor, code.co_qualname.removeprefix(_OPERATOR))
-        if _MARK in code.co_qualname:
-            room, public = code.co_qualname.split(_MARK)
+        if MARK in code.co_qualname:
+            room, public = code.co_qualname.split(MARK)
             public = name if public.startswith("__") else public
             break
     found = vars(Tensor).get(public) if room == "Tensor" else NAMESPACES.get(room, {}).get(public)
@@ -155,7 +155,9 @@ def guarded(function, room, name, aliases=MappingProxyType({}), named=None):
             raise
         if third is MISSING:
             return any_call(as_given(first, second) if second is MISSING else (first, second), options)
-        return any_call((first, second, third, *rest) if fourth is MISSING else (first, second, third, fourth, *rest), options)
+        return any_call(
+            (first, second, third, *rest) if fourth is MISSING else (first, second, third, fourth, *rest), options
+        )
 
     def any_call(args, kwargs):
         kinds = (*map(type, args), *kwargs, *map(type, kwargs.values()))

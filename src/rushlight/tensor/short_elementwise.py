@@ -39,7 +39,7 @@ from .elementwise import array_function, broadcast_size
 from .interposers import INTERPOSERS
 from .refusals import refuse_failed
 from .short_paths import Path
-from .short_text import Given, code_of, general_way
+from .short_text import arguments_of, code_of
 from .writes import bump, is_tracked
 
 asarray, cached = np.asarray, NUMBER_ARRAYS.get
@@ -70,6 +70,13 @@ def elementwise(op):
     return Path(op, op.name, evaluate, slow, globals(), partial(_code, op, op.name, False)).function
 
 
+def elementwise_composite(op, entry, name, general):
+    """`short_paths.short_composite` for an operation of this kind."""
+    return Path(
+        op, name, op.numpy or array_function(op), general, globals(), partial(_code, op, name, False, entry)
+    ).function
+
+
 def written(op, slow, among):
     """The in-place form of an operation that keeps the dtype of its first operand, on plain operands of dtypes ``among``."""
     op.ready_for_writes = ready_dtypes(op, among)
@@ -77,15 +84,16 @@ def written(op, slow, among):
     return Path(op, name, evaluate, slow, globals(), partial(_code, op, name, True)).function
 
 
-def _code(op, name, writes):
-    return code_of(name, *text_of(op, schema_of(op), writes))
+def _code(op, name, writes, entry=None):
+    return code_of(name, *text_of(op, schema_of(op), writes, entry))
 
 
-def text_of(op, schema, writes):
-    """The names of the arguments given by place and the body of a short path, of the in-place form if it ``writes``."""
-    given = [f"given{place}" for place in range(schema.positional)]
-    leave = general_way(given)
-    parts = [Given(place, argument, schema.positional, leave) for place, argument in enumerate(schema.arguments)]
+def text_of(op, schema, writes, entry=None):
+    """The names of the arguments given by place and the body of a short path, of the in-place form if it ``writes``.
+
+    ``entry`` is the composite whose short path it is.
+    """
+    given, parts, leave = arguments_of(schema, entry)
     operands = [part for part in parts if part.is_tensor]
     masks = int(default_rule(op) == table.MASKED)  # how many masks stand before the operands
     conditions = ["INTERPOSERS", "left", "rest", *(condition for part in parts for condition in _unfit(part))]

@@ -75,9 +75,14 @@ def short(op, slow=None):
     return Path(op, op.name, op.forward, slow, globals(), partial(_code, op)).function
 
 
-def _code(op):
+def short_composite(op, entry, name, general):
+    """`short` for a composite, ``entry``, called ``name``, whose calls by place are those of an operation."""
+    return Path(op, name, op.forward, general, globals(), partial(_code, op, entry)).function
+
+
+def _code(op, entry=None):
     op.track = tracker(op) if op.kind == VIEW else None
-    return code_of(op.name, *text_of(op, schema_of(op), elements_of(op.name)))
+    return code_of((entry or op).name, *text_of(op, schema_of(op), elements_of(op.name), entry))
 
 
 def settle(function):

@@ -76,17 +76,12 @@ FIRST = _shown(
 )
 
 
-def text_of(op, schema, elements):
-    """The names of the arguments given by place and the body of an operation's short path.
+def text_of(op, schema, elements, entry=None):
+    """The names of the arguments given by place and the body of an operation's short path, or of that of ``entry``, a composite.
 
     The names that it calls are in short_paths.py. From ``elements`` of an operand on, the operation's kernel is asked.
     """
-    count = (
-        schema.positional if schema.varargs is None else schema.varargs
-    )  # behind it stand the items of a row of ints
-    given = [f"given{place}" for place in range(count)]
-    leave = general_way(given)
-    parts = [Given(place, argument, count, leave) for place, argument in enumerate(schema.arguments)]
+    given, parts, leave = arguments_of(schema, entry)
     spread = () if schema.varargs is not None else ("rest",)
     conditions = ["INTERPOSERS", "left", *spread, *(condition for part in parts for condition in part.unfit())]
     if op.kind == CREATE:
@@ -103,7 +98,30 @@ def text_of(op, schema, elements):
         f"if {' or '.join(conditions)}:",
         f"    {leave}",
     ]
+    tensors = [part for part in parts if part.is_tensor]
+    body += [*_unwrapped(op, tensors, leave), *fitting(entry, _row(parts, "array"), leave)]
     return given, body + _FINISHES.get(op.kind, _result)(op, schema, parts, leave, elements)
+
+
+def arguments_of(schema, entry=None):
+    """The names of the arguments given by place, all arguments, and the line that leaves the path."""
+    count = (
+        schema.positional if schema.varargs is None else schema.varargs
+    )  # behind it stand the items of a row of ints
+    if entry is not None and schema.varargs is None:
+        count = min(count, entry.function.__code__.co_argcount)
+    given = [f"given{place}" for place in range(count)]
+    leave = general_way(given)
+    return (
+        given,
+        [Given(place, each, count, leave, entry is None) for place, each in enumerate(schema.arguments)],
+        leave,
+    )
+
+
+def fitting(entry, arrays, leave):
+    """The lines that leave the short path of a composite for calls that are not its operation's."""
+    return [] if getattr(entry, "fits", None) is None else [f"if not slow.fits({arrays}):", f"    {leave}"]
 
 
 # What creations are told beside their own arguments.
@@ -133,7 +151,6 @@ def _written(op, schema, parts, leave, elements):
     return [
         f"if state.recording and ({tracked}):",
         f"    {leave}",
-        *_unwrapped(op, tensors, leave),
         *_computed(tensors, _row(parts, "array"), elements),
         f"bump(given0, {op.name!r})",
         "return given0",
@@ -142,15 +159,13 @@ def _written(op, schema, parts, leave, elements):
 
 def _viewed(op, schema, parts, leave, elements):
     """The lines that make Tensors of what looks into the memory of the first."""
-    tensors = [part for part in parts if part.is_tensor]
-    unwrapped, arrays = _unwrapped(op, tensors, leave), _row(parts, "array")
+    tensors, arrays = [part for part in parts if part.is_tensor], _row(parts, "array")
     if op.track is not None:
         tie = "link" if schema.returns.strip() == "Tensor" else "link_several"
         rest = "".join(f"{part.value}, " for part in parts[1:])
-        return [*unwrapped, f"return {tie}(given0, forward({arrays}), op.track, ({rest}), recording)"]
+        return [f"return {tie}(given0, forward({arrays}), op.track, ({rest}), recording)"]
     values, tracked = _row(parts, "value"), " or ".join(part.tracked() for part in tensors)
     return [
-        *unwrapped,
         *_computed(tensors, arrays, elements),
         "if found.__class__ is ndarray:",
         f"    return link_result(op, [{values}], found, {tracked})",
@@ -180,7 +195,6 @@ def _result(op, schema, parts, leave, elements):
             "    return results",
         ]
     return [
-        *_unwrapped(op, tensors, leave),
         *_computed(tensors, _row(parts, "array"), elements),
         *wrapped,
         f"return finish(op, op.parsed, [{values}], found)",
@@ -226,8 +240,8 @@ def _computed(tensors, arrays, elements):
 class Given:
     """The text about one argument. ``value`` is what it calls it, ``array`` what forward gets."""
 
-    def __init__(self, place, argument, count, leave):
-        self.leave = leave
+    def __init__(self, place, argument, count, leave, named):
+        self.leave, self.named = leave, named  # where to go, and whether it may be given by name
         self.argument, self.type, self.is_tensor = argument, argument.type, argument.is_tensor
         self.given = f"given{place}" if place < count else None
         self.is_first = place == 0 and self.is_tensor  # not looked for among names
@@ -245,8 +259,10 @@ class Given:
             lines = ["if rest:", f"    {value} = rest[0] if len(rest) == 1 else rest"]
         elif self.given:
             lines = [f"if {self.given} is not MISSING:", f"    {value} = {self.given}"]
-        lines += [f"{'elif' if lines else 'if'} left and {key!r} in options:"]
-        lines += [f"    {value} = options[{key!r}]", "    left -= 1", "else:", f"    {value} = {self.default}"]
+        if self.named:
+            lines += [f"{'elif' if lines else 'if'} left and {key!r} in options:"]
+            lines += [f"    {value} = options[{key!r}]", "    left -= 1"]
+        lines += ["else:", f"    {value} = {self.default}"] if lines else [f"{value} = {self.default}"]
         if self.argument.is_int_list:
             one = f"({', '.join([value] * self.argument.repeat)},) if {value}.__class__ is int else "
             row = [

@@ -335,7 +335,7 @@ def where_method(input, condition, other):
     return functions.where_select(condition, input, other)
 
 
-@composite(names=("torch",))
+@composite(names=("torch",), short="where_select")
 def where(condition, input=None, other=None, *, out=None):
     """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it holds.
 
