@@ -222,9 +222,8 @@ def _composite_inplace(entry):
     known, look = looking(function, partial(refused, function, "torch", entry.name + "_", {}))
 
     def call(self, *args, **kwargs):
-        kinds = (type(self), *map(type, args), *kwargs, *map(type, kwargs.values()))
-        if kinds not in known:
-            look((self, *args), kwargs, kinds)
+        if (type(self), *map(type, args), *map(type, kwargs.values()), *kwargs) not in known:
+            look((self, *args), kwargs)
         try:
             check_inplace(self, entry.name + "_")
             return self.copy_(function(self, *args, **kwargs))

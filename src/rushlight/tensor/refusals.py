@@ -160,9 +160,8 @@ def guarded(function, room, name, aliases=MappingProxyType({}), named=None):
         )
 
     def any_call(args, kwargs):
-        kinds = (*map(type, args), *kwargs, *map(type, kwargs.values()))
-        if kinds not in known:
-            look(args, kwargs, kinds)
+        if not kwargs or (*map(type, args), *map(type, kwargs.values()), *kwargs) not in known:
+            look(args, kwargs)
         try:
             return named(*args, **kwargs) if kwargs else function(*args)
         except Exception:
