@@ -192,8 +192,9 @@ def interned(array):
     NumPy makes more objects of a dtype: for unpickled arrays, for ``longlong`` beside ``int64``, where there is metadata. What
     becomes a tensor passes here, so that operations may ask ``array.dtype is dtype``.
     """
-    known = from_numpy(array.dtype).numpy
-    return array if array.dtype is known else array.view(known)
+    given = array.dtype
+    known = from_numpy(given).numpy
+    return array if given is known else array.view(known)
 
 
 _BEYOND = set()  # what can carry a gradient beside FLOATS and COMPLEXES, which fast paths know

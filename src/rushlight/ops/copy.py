@@ -64,7 +64,8 @@ class to_copy:
     """A copy in another dtype."""
 
     def forward(self, dtype, memory_format):
-        found = converted(narrowed(self, dtype.numpy), dtype.numpy)
+        kind = dtype.numpy
+        found = converted(narrowed(self, kind), kind)
         if memory_format is None or memory_format is preserve_format:
             return found
         return laid_out(found, memory_format)

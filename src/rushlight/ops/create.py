@@ -161,8 +161,10 @@ def _like(name, input, value, dtype, device, requires_grad, memory_format):
             )
         )
     where = None if device is None else check_device(device)
-    array, order = stored_in(input._array), None
-    nowhere = is_meta(input._array) if where is None else where is META
+    array, order = input._array, None
+    nowhere = where is META
+    if array.__class__ is LazyArray:
+        array, nowhere = array.stored, array.meta if where is None else nowhere
     kind = array.dtype if dtype is None else dtypes.PYTHON.get(dtype, dtype).numpy
     if memory_format is not None and memory_format is not preserve_format:
         order, back = _format_order(array, memory_format)

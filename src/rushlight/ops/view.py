@@ -235,6 +235,15 @@ def reshape_as(input, other):
     return input.reshape(other.shape)
 
 
+@functools.lru_cache(512)
+def _flattened(shape, start_dim, end_dim):
+    """``shape`` with some dimensions made one; None where it is one already."""
+    start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    return None if start == end else (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
+
+
 @composite
 def flatten(input, start_dim=0, end_dim=-1):
     """Dimensions ``start_dim`` to ``end_dim`` made one.
@@ -244,18 +253,14 @@ def flatten(input, start_dim=0, end_dim=-1):
     torch.Size([2, 12])
     """
     array = stored_in(input._array)
-    shape, ndim = array.shape, array.ndim
-    if not ndim:
+    shape = array.shape
+    if not shape:
         wrap_dims((start_dim,), 0)
         wrap_dims((end_dim,), 0)
         return input.reshape(1)
-    start = start_dim if 0 <= start_dim < ndim else wrap_dim(start_dim, ndim)
-    end = ndim - 1 if end_dim == -1 else wrap_dim(end_dim, ndim)
-    if start > end:
-        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
-    if start == end:
+    flat = _flattened(shape, start_dim, end_dim)
+    if flat is None:
         return input
-    flat = (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
     return functions.view_shape(input, flat) if array.flags.c_contiguous else input.reshape(flat)
 
 
@@ -350,7 +355,7 @@ class expand:
                     "name a length, or -1, for every dimension; new ones come first",
                 )
             )
-        return expand_view(self, _expanded_shape(self.shape, tuple(size)))
+        return expand_view(self, _expanded_shape(self.shape, size if size.__class__ is tuple else tuple(size)))
 
     def d_self(grad, shape):
         return functions.unexpanded(grad, shape)

@@ -536,7 +536,7 @@ def _rebuild_meta(cls, shape, dtype, strides, requires_grad):
 new_tensor = functools.partial(object.__new__, Tensor)
 # Instances keep in place what the first ones have; what later ones hold besides makes each of them a dictionary.
 _first = new_tensor()
-for _name in ("_array", "_edge", "_version_counter", "_base", "_grad", "_grad_call", "_accumulator"):
+for _name in ("_array", "_edge", "_version_counter", "_base", "_grad", "_grad_call", "_accumulator", "_resizable"):
     setattr(_first, _name, None)
 
 

@@ -181,7 +181,7 @@ def joined(op):
         try:
             if total >= elements and (len(arrays) > _FEW_PARTS or total * first.itemsize >= PLAIN_COPY):
                 found = kernel_of(own_name)(arrays, dim)
-            result = wrap(quiet().run(forward, arrays, dim) if found is NotImplemented else found)
+            result = wrap(forward(arrays, dim) if found is NotImplemented else found)
         except MemoryError as error:
             raise refusal_of(error) from None
         if tracked and state.recording:

@@ -194,7 +194,7 @@ def _result(op, parts, operands, leave):
         f"    {leave}",
         "result = new_tensor()",
         "result._array, result._edge = found if found.__class__ is ndarray else asarray(found), None",
-        f"if state.recording and ({' or '.join(part.tracked() for part in operands)}):",
+        f"if ({' or '.join(part.tracked() for part in operands)}) and state.recording:",
         f"    record_result(op, op.parsed, [{values}], result)",
         "return result",
     ]
@@ -218,7 +218,7 @@ def _write(op, parts, operands, leave):
         for part in operands
     )
     return [
-        f"if state.recording and ({tracked}):",
+        f"if ({tracked}) and state.recording:",
         f"    {leave}",
         *_check(op, parts),
         f"if {shared}:",

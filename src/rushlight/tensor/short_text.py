@@ -149,7 +149,7 @@ def _written(op, schema, parts, leave, elements):
     tensors = [part for part in parts if part.is_tensor]
     tracked = " or ".join(f"({part.tracked()} and is_tracked({part.value}._edge))" for part in tensors)
     return [
-        f"if state.recording and ({tracked}):",
+        f"if ({tracked}) and state.recording:",
         f"    {leave}",
         *_computed(tensors, _row(parts, "array"), elements),
         f"bump(given0, {op.name!r})",
