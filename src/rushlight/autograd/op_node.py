@@ -36,6 +36,7 @@ _ABSENT = (
     32  # in the number of a plan, how far the bits of arguments that are no tensors lie from those that need gradients
 )
 
+
 class Plan:
     """What one operation does for backward when a given set of its tensor arguments needs gradients.
 
@@ -259,12 +260,10 @@ class OpNode(Node):
 
     def refuse_versions(self, values):
         """Raise for the tensor among kept ``values`` that was written since."""
-        place = 0
-        for slot in self.plan.inputs:
-            value, version = values[slot], self.versions[place]
+        for slot, version in zip(self.plan.inputs, self.versions):
+            value = values[slot]
             if value._version_counter.value != version:
                 raise modified_in_place(value, version, describe_producer(value), self)
-            place += 1
 
     def _fitted(self, found):
         """Gradients with the shape and dtype of the inputs they belong to, one for each edge."""

@@ -261,6 +261,7 @@ def _converted(dtype, value):
 NUMBER_ARRAYS = {}
 _ZEROS = {}
 
+
 def number_array(dtype, value):
     """A Python number as the 0-dim array that it is as an operand (see `wrapped`), which NumPy takes faster than the number."""
     if not value and value.__class__ is not complex:

@@ -8,7 +8,7 @@ from ..base import dtypes
 from ..base.arrays import aligned_bytes, bounds, result_order, window_on
 from ..base.device import META, channels_last, check_device, contiguous_format, preserve_format
 from ..base.errors import hinted, kind_name
-from ..base.lazy import LazyArray, is_meta, no_shape, stored_in
+from ..base.lazy import LazyArray, is_meta, no_shape
 from ..base.limits import LARGEST_WORD, too_much_memory
 from ..base.reserved import reserve
 from ..base.shapes import sizes_argument
