@@ -62,7 +62,8 @@ class cat:
         first = tensors[0]
         if -first.ndim <= dim < first.ndim < 4:
             try:
-                return np.ascontiguousarray(concatenate(tensors, dim, dtype=first.dtype, casting="no"))
+                found = concatenate(tensors, dim, dtype=first.dtype, casting="no")
+                return found if found.flags.c_contiguous else np.ascontiguousarray(found)
             except (TypeError, ValueError):  # other dtypes, empty vectors, or lengths that do not fit
                 pass
         kind = common_array_dtype(tensors)

@@ -51,7 +51,8 @@ def _few_added(array, dim, keepdim, dtype):
     if dtype is not None or array.size >= _FOLD_FROM or array.dtype not in _NATIVE or not dim or not array.ndim:
         return None
     try:
-        return np.asarray(np.add.reduce(array, dim, None, None, keepdim), None, "C")
+        found = np.add.reduce(array, dim, None, None, keepdim)
+        return found if found.ndim and found.flags.c_contiguous else np.asarray(found, None, "C")
     except ValueError:  # the general way says what is wrong
         return None
 

@@ -20,13 +20,14 @@ def _scan(array, ufunc, dim, dtype):
     kind = dtypes.from_numpy(array.dtype) if dtype is None else dtype
     if dtype is None and kind.category <= dtypes.SIGNED:
         kind = dtypes.int64
-    axis, computed = wrap_dim(dim, array.ndim), accumulator(kind.numpy)
+    kind, axis = kind.numpy, wrap_dim(dim, array.ndim)
+    computed = accumulator(kind)
     if not array.ndim:
-        return array.astype(kind.numpy)
+        return array.astype(kind)
     found = ufunc.accumulate(array if array.dtype is computed else array.astype(computed), axis, computed)
     if not found.flags.c_contiguous:
         found = np.ascontiguousarray(found)
-    return found if computed is kind.numpy else found.astype(kind.numpy)
+    return found if computed is kind else found.astype(kind)
 
 
 @op("cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor", inplace=True)

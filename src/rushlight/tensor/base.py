@@ -295,7 +295,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
 
     @property
     def shape(self):
-        return Size(self._array.shape)
+        shape = self._array.shape
+        return _SIZES.get(shape) or _kept_size(shape)
 
     def size(self, dim=None):
         """The shape, or the length of dimension ``dim``."""
@@ -530,6 +531,16 @@ def _rebuild_meta(cls, shape, dtype, strides, requires_grad):
     if requires_grad:
         made._edge = LEAF
     return made
+
+
+_SIZES = {}  # the sizes that were asked for last, by the shapes of arrays: making one takes as long as three look-ups
+
+
+def _kept_size(shape):
+    if len(_SIZES) > 1024:
+        _SIZES.clear()
+    found = _SIZES[shape] = Size(shape)
+    return found
 
 
 # A Tensor that holds nothing yet: whoever makes one sets `_array`, and `_edge`, which is found faster there than in the class.

@@ -161,21 +161,27 @@ def joined(op):
     """The function of an operation on one list of tensors: short where all are plain tensors."""
     slow, own_name, forward, elements = general(op), op.name, op.forward, elements_of(op.name)
 
-    def call(*args, **kwargs):
-        if kwargs or INTERPOSERS or not 0 < len(args) < 3:
-            return slow(*args, **kwargs)
-        tensors, dim = args if len(args) == 2 else (*args, 0)
-        if tensors.__class__ not in SEQUENCES or dim.__class__ is not int or not tensors:
-            return slow(*args)
+    def call(tensors=MISSING, dim=MISSING, /, *rest, **options):
+        if dim is MISSING and not options:
+            dim = 0
+        if (
+            options
+            or rest
+            or INTERPOSERS
+            or tensors.__class__ not in SEQUENCES
+            or dim.__class__ is not int
+            or not tensors
+        ):
+            return slow(*as_given(tensors, dim), *rest, **options)
         arrays, tracked = [], False
         for tensor in tensors:
             if tensor.__class__ not in PLAIN_CLASSES:
-                return slow(*args)
+                return slow(tensors, dim)
             arrays.append(tensor._array)
             if tensor._edge is not None:
                 tracked = True
         if LAZY and any(map(is_unusual, arrays)):
-            return slow(*args)
+            return slow(tensors, dim)
         found, first = NotImplemented, arrays[0]
         total = len(arrays) * first.size
         try:

@@ -32,7 +32,8 @@ UNREAD_CLASSES = frozenset((int, tuple, memory_format))  # of arguments that onl
 DEVICE_CLASSES = frozenset((str, device, type(None)))
 # NumPy's letters of dtypes, by their names.
 LETTERS = {kind.name: kind.char for kind in map(np.dtype, "?bBhHiIlLefdFD")} | {"bfloat16": "E"}
-_ROWS, _NUMBERS = frozenset((list, Size)), frozenset((int, float, bool, complex))
+OTHER_NUMBERS = frozenset((float, bool, complex))  # than int
+_ROWS = frozenset((list, Size))
 
 
 class Path:
@@ -98,13 +99,3 @@ def settle(function):
 def row_of(value):
     """A row as a tuple, one of what is no int where it is something else."""
     return tuple(value) if value.__class__ in _ROWS else (MISSING,)
-
-
-def fits_operand(value):
-    """Whether a value is a Python number, and has a place in 64 bits if it is an int."""
-    return value.__class__ in _NUMBERS and (value.__class__ is not int or LOWEST_WORD <= value < WORDS_END)
-
-
-def fits_scalar(value):
-    """Whether a value is an int that has a place in 64 bits."""
-    return value.__class__ is int and LOWEST_WORD <= value < WORDS_END

@@ -288,9 +288,9 @@ class Given:
             return [f"({value} is not {self.default} and {value}.__class__ not in UNREAD_CLASSES)"]
         if self.type in ("Operand", "Scalar", "Endpoint"):
             usual = "not in PLAIN_CLASSES" if self.is_tensor else "is not float"
-            found = (
-                f"({value}.__class__ {usual} and not fits_{'operand' if self.type == 'Operand' else 'scalar'}({value}))"
-            )
+            numbers = f" and {value}.__class__ not in OTHER_NUMBERS" * (self.type == "Operand")
+            beyond = f"({value}.__class__ is not int or not LOWEST_WORD <= {value} < WORDS_END)"  # of 64 bits
+            found = f"({value}.__class__ {usual}{numbers} and {beyond})"
         elif self.is_tensor:
             found = f"{value}.__class__ not in PLAIN_CLASSES"
         else:

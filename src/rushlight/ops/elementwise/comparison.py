@@ -50,7 +50,7 @@ def _is_nan(array):
 class isnan:
     """Whether each element is nan."""
 
-    numpy = _is_nan
+    numpy = ufunc = _is_nan
 
     def element(m, self):
         return m.isnan(self)
