@@ -163,7 +163,8 @@ def _short_composite(entry, where, name, general):
         return general
     made = (elementwise_composite if op.kind == table.ELEMENTWISE else short_composite)(op, entry, name, general)
     made.__code__ = made.__code__.replace(co_qualname=f"{where}{MARK}{name}")
-    return as_public(made, entry.function, where, name)
+    as_public(made, entry.function, where, name).__wrapped__ = getattr(general, "__wrapped__", general)
+    return made
 
 
 def _tell_place(function, name, places):

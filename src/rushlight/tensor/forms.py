@@ -161,27 +161,20 @@ def joined(op):
     """The function of an operation on one list of tensors: short where all are plain tensors."""
     slow, own_name, forward, elements = general(op), op.name, op.forward, elements_of(op.name)
 
-    def call(tensors=MISSING, dim=MISSING, /, *rest, **options):
-        if dim is MISSING and not options:
-            dim = 0
-        if (
-            options
-            or rest
-            or INTERPOSERS
-            or tensors.__class__ not in SEQUENCES
-            or dim.__class__ is not int
-            or not tensors
-        ):
-            return slow(*as_given(tensors, dim), *rest, **options)
+    def call(tensors=MISSING, given=MISSING, /, *rest, **options):
+        dim = 0 if given is MISSING else given
+        usual = tensors.__class__ in SEQUENCES and dim.__class__ is int and tensors
+        if options or rest or INTERPOSERS or not usual:
+            return slow(*as_given(tensors, given), *rest, **options)
         arrays, tracked = [], False
         for tensor in tensors:
             if tensor.__class__ not in PLAIN_CLASSES:
-                return slow(tensors, dim)
+                return slow(*as_given(tensors, given))
             arrays.append(tensor._array)
             if tensor._edge is not None:
                 tracked = True
         if LAZY and any(map(is_unusual, arrays)):
-            return slow(tensors, dim)
+            return slow(*as_given(tensors, given))
         found, first = NotImplemented, arrays[0]
         total = len(arrays) * first.size
         try:
