@@ -76,7 +76,7 @@ _SIZES = frozenset((int, tuple, list))
 
 
 @composite(names=("Tensor",), explains=True, short="view_shape")
-def view(input, *size, dtype=None):
+def view(input, *lengths, size=None, dtype=None):
     """The same memory under another shape, or, given a dtype, as elements of that type.
 
     >>> import rushlight as torch
@@ -84,22 +84,24 @@ def view(input, *size, dtype=None):
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
+    if size is not None and not lengths:
+        lengths = (size,)
     if (
         dtype is None
-        and len(size) == 1
-        and size[0].__class__ not in _SIZES
-        and (hasattr(size[0], "itemsize") or isinstance(size[0], type))
+        and len(lengths) == 1
+        and lengths[0].__class__ not in _SIZES
+        and (hasattr(lengths[0], "itemsize") or isinstance(lengths[0], type))
     ):
-        dtype = size[0]
+        dtype = lengths[0]
     try:
         if dtype is not None:
             _refuse_lazy(input)
             read = functions.view_dtype(input, dtype)
             functions.share_version(input, read)
             return read
-        return functions.view_shape(input, *size)
+        return functions.view_shape(input, *lengths)
     except Exception:
-        functions.refuse("view", (input, *size), {} if size or dtype is None else {"dtype": dtype})
+        functions.refuse("view", (input, *lengths), {} if lengths or dtype is None else {"dtype": dtype})
         raise
 
 
@@ -166,33 +168,35 @@ def _check_divisible(number, ratio, what, doing):
 
 
 @composite(explains=True, short="view_shape", fits=lambda array, size: array.flags.c_contiguous)
-def reshape(input, *shape):
+def reshape(input, *lengths, shape=None):
     """The same elements under another shape: a view where possible, else a copy.
 
     >>> import rushlight as torch
     >>> torch.arange(4).reshape(2, 2).T.reshape(-1)
     tensor([0, 2, 1, 3])
     """
+    if shape is not None and not lengths:
+        lengths = (shape,)
     try:
-        if not shape:
+        if not lengths:
             raise TypeError("reshape() takes a shape: reshape(()) makes a 0-dim tensor")
         array = stored_in(input._array)
         if array.flags.c_contiguous:
-            given = shape[0] if shape[0].__class__ is not int and isinstance(shape[0], (tuple, list)) else shape
+            given = lengths[0] if lengths[0].__class__ is not int and isinstance(lengths[0], (tuple, list)) else lengths
             for length in given:
                 if length.__class__ is not int:
                     break
             else:
                 return functions.view_shape(input, given)
-        lengths = infer_view_shape(_lengths(shape, "reshape"), array.size)
-        if _has_view(array, lengths):
+        known = infer_view_shape(_lengths(lengths, "reshape"), array.size)
+        if _has_view(array, known):
             alias = functions.view_shape if array.flags.c_contiguous else functions.reshape_alias
-            return alias(input, lengths)
+            return alias(input, known)
         if input.requires_grad:
-            return functions.unsafe_view(input.clone(memory_format=contiguous_format), lengths)
-        return functions.reshape_copy(input, lengths)
+            return functions.unsafe_view(input.clone(memory_format=contiguous_format), known)
+        return functions.reshape_copy(input, known)
     except Exception:
-        functions.refuse("reshape", (input, *shape), {})
+        functions.refuse("reshape", (input, *lengths), {})
         raise
 
 
