@@ -17,10 +17,11 @@ from .table import composite, conj, functions, is_half, op, widened
 
 
 def _scan(array, ufunc, dim, dtype):
-    kind = dtypes.from_numpy(array.dtype) if dtype is None else dtype
-    if dtype is None and kind.category <= dtypes.SIGNED:
-        kind = dtypes.int64
-    kind, axis = kind.numpy, wrap_dim(dim, array.ndim)
+    axis, kind = wrap_dim(dim, array.ndim), array.dtype
+    if dtype is not None:
+        kind = dtype.numpy
+    elif kind.kind in "biu":
+        kind = dtypes.INT64_ARRAY
     computed = accumulator(kind)
     if not array.ndim:
         return array.astype(kind)
@@ -273,9 +274,9 @@ class diag_embed:
         first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
         if first == second:
             raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-        size = self.shape[-1] + abs(offset)
-        shape = list(self.shape[:-1])
-        for place in sorted((first, second)):
+        *shape, size = self.shape
+        size += abs(offset)
+        for place in (first, second) if first < second else (second, first):
             shape.insert(place, size)
         found = filled(shape, 0, self.dtype)
         part = found.diagonal(offset, first, second)
