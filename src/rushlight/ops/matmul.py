@@ -204,7 +204,7 @@ class outer_product:
 
 @composite(
     names=("torch", "Tensor", "torch:ger", "Tensor:ger"), out=True, short="outer_product",
-    fits=lambda array, other: array.ndim == other.ndim == 1,
+    fits="array0.ndim == array1.ndim == 1",
 )  # fmt: skip
 def outer(input, vec2):
     """The matrix ``input[i] * vec2[j]`` of two vectors."""

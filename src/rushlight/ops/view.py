@@ -167,7 +167,7 @@ def _check_divisible(number, ratio, what, doing):
         )
 
 
-@composite(explains=True, short="view_shape", fits=lambda array, size: array.flags.c_contiguous)
+@composite(explains=True, short="view_shape", fits="array0.flags.c_contiguous")
 def reshape(input, *lengths, shape=None):
     """The same elements under another shape: a view where possible, else a copy.
 

@@ -158,7 +158,7 @@ def _guarded_composite(entry, where, name):
 def _short_composite(entry, where, name, general):
     """The short path of a composite in a place, around its ``general`` function there."""
     getattr(functions, entry.short)  # it must be made first
-    op, general.fits = TABLE[entry.short], entry.fits
+    op = TABLE[entry.short]
     if where != "Tensor" and schema_of(op).varargs is not None:  # only methods take the items of a row one by one
         return general
     made = (elementwise_composite if op.kind == table.ELEMENTWISE else short_composite)(op, entry, name, general)

@@ -39,7 +39,7 @@ from .elementwise import array_function, broadcast_size
 from .interposers import INTERPOSERS
 from .refusals import refuse_failed
 from .short_paths import Path
-from .short_text import arguments_of, code_of
+from .short_text import arguments_of, code_of, fitting
 from .writes import bump, is_tracked
 
 asarray, cached = np.asarray, NUMBER_ARRAYS.get
@@ -112,6 +112,7 @@ def text_of(op, schema, writes, entry=None):
     for place, part in enumerate(operands):
         known = part.value == leading
         body += [f"{part.array} = first"] if known else _array(part, place < masks, writes, leave)
+    body += fitting(entry, leave)
     finish = _write if writes else _result
     return given, body + finish(op, parts, operands, leave)
 

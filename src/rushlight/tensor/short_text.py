@@ -99,7 +99,7 @@ def text_of(op, schema, elements, entry=None):
         f"    {leave}",
     ]
     tensors = [part for part in parts if part.is_tensor]
-    body += [*_unwrapped(op, tensors, leave), *fitting(entry, _row(parts, "array"), leave)]
+    body += [*_unwrapped(op, tensors, leave), *fitting(entry, leave)]
     return given, body + _FINISHES.get(op.kind, _result)(op, schema, parts, leave, elements)
 
 
@@ -119,9 +119,9 @@ def arguments_of(schema, entry=None):
     )
 
 
-def fitting(entry, arrays, leave):
+def fitting(entry, leave):
     """The lines that leave the short path of a composite for calls that are not its operation's."""
-    return [] if getattr(entry, "fits", None) is None else [f"if not slow.fits({arrays}):", f"    {leave}"]
+    return [] if entry is None or entry.fits is None else [f"if not ({entry.fits}):", f"    {leave}"]
 
 
 # What creations are told beside their own arguments.
