@@ -160,7 +160,8 @@ def guarded(function, room, name, aliases=MappingProxyType({}), named=None):
         )
 
     def any_call(args, kwargs):
-        if not kwargs or (*map(type, args), *map(type, kwargs.values()), *kwargs) not in known:
+        looked_up = not kwargs and len(args) < 5
+        if looked_up or (*map(type, args), *map(type, kwargs.values()), *kwargs) not in known:
             look(args, kwargs)
         try:
             return named(*args, **kwargs) if kwargs else function(*args)

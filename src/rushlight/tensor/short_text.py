@@ -13,11 +13,11 @@ function of an operation that is called again and again is written out of its sc
         else:
             value1 = MISSING
         if INTERPOSERS or left or rest or given0.__class__ not in PLAIN_CLASSES or value1.__class__ not in PLAIN_CLASSES:
-            return slow(*as_given(given0, given1), *rest, **options)
+            return slow(given0, given1, *rest, **options) if given1 is not MISSING else slow(*as_given(given0, given1), **options)
         array0 = given0._array
         array1 = value1._array
         if LAZY and (is_unusual(array0) or is_unusual(array1)):
-            return slow(*as_given(given0, given1), *rest, **options)
+            return ...
         found = quiet().run(forward, array0, array1)
         ...
 
@@ -221,7 +221,11 @@ def _row(parts, form):
 
 def general_way(given):
     """The line that leaves a call as it came."""
-    return f"return slow(*as_given({', '.join(given)}), *rest, **options)"
+    if not given:
+        return "return slow(*rest, **options)"
+    names = ", ".join(given)
+    whole = f"slow({names}, *rest, **options) if {given[-1]} is not MISSING"
+    return f"return {whole} else slow(*as_given({names}), **options)"
 
 
 def _computed(tensors, arrays, elements):
@@ -264,16 +268,23 @@ class Given:
             lines += [f"    {value} = options[{key!r}]", "    left -= 1"]
         lines += ["else:", f"    {value} = {self.default}"] if lines else [f"{value} = {self.default}"]
         if self.argument.is_int_list:
-            one = f"({', '.join([value] * self.argument.repeat)},) if {value}.__class__ is int else "
-            row = [
-                f"if {value}.__class__ is not tuple:",
-                f"    {value} = {one * bool(self.argument.repeat)}row_of({value})",
-                f"for item in {value}:",
-                "    if item.__class__ is not int:",
-                f"        {self.leave}",
-            ]
-            lines += [f"if {value} is not None:", *(f"    {line}" for line in row)] if self.may_be_none else row
+            lines += self._row()
         return lines
+
+    def _row(self):
+        """The lines that make a tuple of the value, or of an int, and leave for what holds anything but ints."""
+        value, repeat = self.value, self.argument.repeat
+        row = [
+            f"if {value}.__class__ is not tuple:",
+            f"    {value} = row_of({value})",
+            f"for item in {value}:",
+            "    if item.__class__ is not int:",
+            f"        {self.leave}",
+        ]
+        if repeat:
+            one = f"{value} = ({', '.join([value] * repeat)},)"
+            row = [f"if {value}.__class__ is int:", f"    {one}", "else:", *(f"    {line}" for line in row)]
+        return [f"if {value} is not None:", *(f"    {line}" for line in row)] if self.may_be_none else row
 
     def unfit(self):
         """The conditions under which the value goes the general way."""
