@@ -26,7 +26,7 @@ class _Transform(Steps):
 
     def __init__(self, x, order, shape, dtype):
         super().__init__()
-        self.x, self.order, self.shape = x, tuple(order), tuple(shape)
+        self.order, self.shape = tuple(order), tuple(shape)
         self.is_turned = self.order != tuple(range(len(self.order)))
         self.views = {"turned": View("self", order=self.order), "memory": View("out", order=self.order)}
         self.copied = {}

@@ -86,7 +86,7 @@ def _output(query, key, value):
 
 @plan_for("attention")
 @in_single_precision(1)
-def attention(query: Spread, key: Layout, value: Layout, mask: Layout | None, is_causal, scale: Passed):
+def attention(query: Spread, key: Spread, value: Spread, mask: Layout | None, is_causal, scale: Passed):
     """Output and logsumexp of queries (batch, heads, L, E), keys (batch, kv heads, S, E) and values (.., S, V).
 
     Args:

@@ -124,8 +124,8 @@ def _most_rows(rows, pieces):
 
 
 def _steps(of_bytes, axes):
-    """The axes that are resampled at once, one step after the other: (depth, rows, columns), Taps or None. The larger image of
-    two lies between them; of bytes, as PyTorch rounds them, the one whose planes are done."""
+    """The axes that are resampled at once, one step after the other: (depth, rows, columns), Taps or None. Depths that grow
+    come last; those of bytes, too, which are rounded between the steps."""
     depth, *plane = axes
     in_depth_last = of_bytes or (depth is not None and depth.out >= depth.length)
     steps = [(None, *plane), (depth, None, None)]
