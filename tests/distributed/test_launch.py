@@ -1,5 +1,6 @@
 """`rushlight launch`: ranks, output, threads, and how jobs end in which one process fails; none is left behind."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 from jobs import PROGRAMS, begin, finish
 
 from rushlight.base.processors import usable_cores
+from rushlight.cli import launch
 
 SCRIPT = str(PROGRAMS / "launched.py")
 
@@ -69,6 +71,7 @@ def test_lines_threads_arguments_and_restarts():
     [
         ("raise", 1, ("[rank1]: ValueError: a bad number", "rushlight launch: rank 1 (process", "ValueError: a bad number")),
         ("kill", 137, ("rushlight launch: rank 1 (process", "was killed")),
+        pytest.param("memory", 1, ("[rank1]:     held.append", "rank 1 (process", "status 1: MemoryError"), marks=pytest.mark.slow),
         pytest.param("raise before", 1, ("[rank1]: KeyError: 'before MPI'", "rank 1 (process"), marks=pytest.mark.slow),
         pytest.param("vanish", 1, ("rushlight launch: rank", "before its program had come to its end"), marks=pytest.mark.slow),
         pytest.param("leave", 1, ("rank 1 has ended, which all_reduce waits for", "rank 0 (process"), marks=pytest.mark.slow),
@@ -80,6 +83,20 @@ def test_one_failure_ends_all(mode, wanted, told):
     assert status == wanted and all(each in err for each in told), f"{status}\n{out}\n{err}"
     assert time.monotonic() - begun < 30  # with starts, on a busy machine; 10 s alone
     wait_for_none_left()
+
+
+def test_who_ended_first(tmp_path):
+    """Also where the launcher looks when all are gone; the notes name them in the order of ranks."""
+    processes = [subprocess.Popen(["sleep", "60"]) for _ in range(2)]
+    for rank, process in enumerate(processes):
+        (tmp_path / f"{rank}.json").write_text(json.dumps({"process": process.pid}))
+    watch = launch._Watch(tmp_path)
+    watch.look()
+    for process in reversed(processes):
+        process.kill()
+        process.wait()
+    watch.look()
+    assert watch.ended == [process.pid for process in reversed(processes)]
 
 
 def test_interrupted():

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from .errors import CommandError
 
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 _GRACE = 3.0  # seconds that the processes have to end by themselves
-_MILLISECONDS = 50
+_PAUSE = 0.05  # seconds between two looks at the processes
 _INTERRUPTED = 128 + signal.SIGINT
 # torchrun's arguments that say nothing here: with a value, and without.
 _IGNORED = "rdzv-backend rdzv-endpoint rdzv-id rdzv-conf monitor-interval start-method role local-addr node-rank numa-binding shutdown-timeout"
@@ -69,6 +70,10 @@ def execute(options):
     for name in _REFUSED.split():
         if getattr(options, name.replace("-", "_")) is not None:
             raise CommandError(f"--{name} of torchrun is not there: what the processes print comes with their ranks")
+    if sys.platform == "win32":
+        raise CommandError(
+            "`rushlight launch` on Windows is not in this version: mpiexec -n 2 python script.py starts processes there"
+        )
     if importlib.util.find_spec("mpi4py") is None:
         raise CommandError("several processes work together over MPI: pip install 'rushlight[mpi]'")
     hosts = _hosts(options)
@@ -161,11 +166,14 @@ def _run(command, environment):
 
 
 class _Watch:
-    """Sees in which order the processes on this machine end: where one is killed, MPI's launcher kills the others."""
+    """Sees in which order the processes on this machine end: where one is killed, MPI's launcher kills the others.
+
+    Linux's epoll tells of what is ready in the order in which it became so; elsewhere nobody is watched.
+    """
 
     def __init__(self, folder):
         self.folder, self.ended, self._watched = folder, [], {}
-        self._poll = select.poll()
+        self._poll = select.epoll() if hasattr(os, "pidfd_open") else None
 
     def notes(self):
         """What the processes have written down, so far, of themselves."""
@@ -173,17 +181,20 @@ class _Watch:
 
     def look(self):
         """Wait a little for one to end."""
+        if self._poll is None:
+            time.sleep(_PAUSE)
+            return
         for note in self.notes():
             process = note["process"]
-            if process not in self._watched.values() and process not in self.ended and hasattr(os, "pidfd_open"):
+            if process not in self._watched.values() and process not in self.ended:
                 try:
                     descriptor = os.pidfd_open(process)
                 except ProcessLookupError:
                     self.ended.append(process)
                     continue
                 self._watched[descriptor] = process
-                self._poll.register(descriptor, select.POLLIN)
-        for descriptor, _ in self._poll.poll(_MILLISECONDS):
+                self._poll.register(descriptor, select.EPOLLIN)
+        for descriptor, _ in self._poll.poll(_PAUSE):
             self._poll.unregister(descriptor)
             self.ended.append(self._watched.pop(descriptor))
             os.close(descriptor)

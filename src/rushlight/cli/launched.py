@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from rushlight.distributed.last_words import keep_memory, release_memory
 from rushlight.distributed.meeting import local_rank, ranks
 from rushlight.distributed.streams import RankedStream
 
@@ -27,6 +29,8 @@ def main(arguments):
         "RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(own), "ROLE_RANK": str(rank), "ROLE_WORLD_SIZE": str(size),
         "GROUP_RANK": str(rank // int(os.environ["LOCAL_WORLD_SIZE"])), "GROUP_WORLD_SIZE": str(machines), "ROLE_NAME": "default",
     }  # fmt: skip
+    if not faulthandler.is_enabled():
+        faulthandler.enable()  # shows the line where machine code fails
     streams = [RankedStream(stream, f"[rank{rank}]: ") for stream in (sys.stdout, sys.stderr)]
     sys.stdout, sys.stderr = streams  # for which the script may have others
     note = Path(os.environ["RUSHLIGHT_LAUNCH_FOLDER"], f"{rank}.json")
@@ -41,8 +45,10 @@ def main(arguments):
     }
     _write(note, told)
     before = sys.excepthook
+    keep_memory()
 
     def hook(kind, error, trace):
+        release_memory()
         _write(note, told | {"status": 1, "error": f"{kind.__name__}: {error}".split("\n")[0], "time": time.time()})
         before(kind, error, trace)
         _pass_on_last_words(streams)
