@@ -17,12 +17,11 @@ from rushlight.cli import launch
 SCRIPT = str(PROGRAMS / "launched.py")
 
 
-def launched(mode, *options, **more):
+def launched(mode, *options, how=("rushlight", "launch"), **more):
     command = [
         sys.executable,
         "-m",
-        "rushlight",
-        "launch",
+        *how,
         "--nproc_per_node=2",
         *options,
         SCRIPT,
@@ -99,12 +98,21 @@ def test_who_ended_first(tmp_path):
     assert watch.ended == [process.pid for process in reversed(processes)]
 
 
-def test_interrupted():
-    job = launched("sleep")
+@pytest.mark.parametrize(
+    ("how", "number"),
+    [
+        (("rushlight.distributed.run",), signal.SIGTERM),
+        pytest.param(("rushlight", "launch"), signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
+def test_interrupted(how, number):
+    job = launched("sleep", how=how)
     end = time.monotonic() + 30
     while len(left()) < 4 and time.monotonic() < end:  # the launcher, MPI's, and two of the script
         time.sleep(0.05)
-    job.send_signal(signal.SIGINT)
+    job.send_signal(number)
+    time.sleep(0.1)
+    job.send_signal(number)  # of an impatient user: what ends the processes goes on
     assert finish(job)[0] == 130
     wait_for_none_left()
 

@@ -26,6 +26,7 @@ _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 _GRACE = 3.0  # seconds that the processes have to end by themselves
 _PAUSE = 0.05  # seconds between two looks at the processes
 _INTERRUPTED = 128 + signal.SIGINT
+_INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM)
 # torchrun's arguments that say nothing here: with a value, and without.
 _IGNORED = "rdzv-backend rdzv-endpoint rdzv-id rdzv-conf monitor-interval start-method role local-addr node-rank numa-binding shutdown-timeout"
 _IGNORED_FLAGS = "standalone use-env use-agent-store"
@@ -150,7 +151,7 @@ def _run(command, environment):
     environment = {**environment, "RUSHLIGHT_LAUNCH_FOLDER": str(folder)}
     process = subprocess.Popen(command, env=environment, start_new_session=True, preexec_fn=_end_with_parent)
     watch = _Watch(folder)
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    before = [signal.signal(each, _interrupt) for each in _INTERRUPTIONS]
     try:
         while (status := process.poll()) is None:
             watch.look()
@@ -158,7 +159,8 @@ def _run(command, environment):
         status = _INTERRUPTED
     finally:
         _end(process)
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in zip(_INTERRUPTIONS, before):
+            signal.signal(each, handler)
         watch.look()
         notes = watch.notes()
         shutil.rmtree(folder, ignore_errors=True)
@@ -206,6 +208,8 @@ def _end_with_parent():
 
 
 def _interrupt(number, frame):
+    for each in _INTERRUPTIONS:
+        signal.signal(each, signal.SIG_IGN)  # what ends the processes is not interrupted
     raise KeyboardInterrupt
 
 
