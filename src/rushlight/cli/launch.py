@@ -53,6 +53,9 @@ def add_launch(commands):
     launch.add_argument("-m", "--module", action="store_true", help="the script is the name of a module")
     launch.add_argument(*_spelled("master-addr"), default="127.0.0.1", help=argparse.SUPPRESS)
     launch.add_argument(*_spelled("master-port"), default="29500", help=argparse.SUPPRESS)
+    launch.add_argument(
+        "--local-rank-argument", action="store_true", help=argparse.SUPPRESS
+    )  # torch.distributed.launch's way
     for name in _IGNORED.split():
         launch.add_argument(*_spelled(name), help=argparse.SUPPRESS)
     for name in _IGNORED_FLAGS.split():
@@ -121,8 +124,10 @@ def _command(options, hosts):
         words += ["--host", ",".join(f"{host}:{count}" for host in hosts)] if hosts else []
     elif hosts:
         words += ["-hosts", ",".join(hosts), "-ppn", str(count)]
-    words += [sys.executable, "-m", "rushlight.cli.launched", *(["-m"] if options.module else []), options.script]
-    return words + options.arguments
+    words += [sys.executable, "-m", "rushlight.cli.launched"]
+    words += ["--local-rank"] if options.local_rank_argument and not options.use_env else []
+    words += ["-m"] if options.module else []
+    return [*words, options.script, *options.arguments]
 
 
 def _is_open_mpi():

@@ -21,7 +21,7 @@ _LAST_WORDS = 0.3  # seconds that MPI's launcher is given to pass on what was pr
 
 
 def main(arguments):
-    """Run a script, or with -m a module; returns the exit status."""
+    """Run a script, or with -m a module, with --local-rank before it told its local rank as an argument; returns the exit status."""
     rank, size = ranks("env://", -1, -1)
     own = local_rank() or 0
     machines = max(1, size // int(os.environ["LOCAL_WORLD_SIZE"]))
@@ -54,9 +54,9 @@ def main(arguments):
         _pass_on_last_words(streams)
 
     sys.excepthook = hook
-    as_module = arguments[:1] == ["-m"]
+    as_module, name, arguments = _split(arguments, own)
     try:
-        status = (run_module if as_module else run_script)(*_split(arguments[as_module:]))
+        status = (run_module if as_module else run_script)(name, arguments)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
         if status == 1 and not isinstance(end.code, int):
@@ -68,8 +68,13 @@ def main(arguments):
     return 0
 
 
-def _split(arguments):
-    return arguments[0], arguments[1:]
+def _split(arguments, own):
+    """Whether a module is to be run, the name of it or of the script, and its arguments."""
+    told = [f"--local-rank={own}"] if arguments[0] == "--local-rank" else []
+    arguments = arguments[len(told) :]
+    as_module = arguments[0] == "-m"
+    name, *given = arguments[as_module:]
+    return as_module, name, told + given
 
 
 def _write(note, told):

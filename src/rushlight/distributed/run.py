@@ -12,7 +12,12 @@ def main(args=None):
 
     ``args``: default: those of the command line; this process becomes the launcher then, which signals reach.
     """
-    command = [sys.executable, "-m", "rushlight", "launch", *(sys.argv[1:] if args is None else args)]
+    launch(args)
+
+
+def launch(args, *options):
+    """`main`, with options of ``rushlight launch`` that torchrun does not have."""
+    command = [sys.executable, "-m", "rushlight", "launch", *options, *(sys.argv[1:] if args is None else args)]
     if args is None:
         sys.stdout.flush()
         os.execv(sys.executable, command)
