@@ -82,6 +82,7 @@ CONTEXTS = {
 ELSEWHERE = {
     "tensor.interposers.below": "test_levels_survive_interrupts",
     "func.modules.replaced": "test_modules_survive_interrupts",
+    "base.sharing.held": "switches nothing: a lock of an open file, which closing the file lets go, too",
     "hub._Progress": "switches nothing: a bar of progress",
     "distributed.device_mesh.DeviceMesh": "switches nothing of operations: the mesh of calls that name none",
     "distributed.tensor.calls.implicit_replication": "base.contexts.contextmanager, around one assignment",
