@@ -79,7 +79,7 @@ class Look:
     ``end`` is how many bytes from the base's first element on they reach, where that may be beyond the base's memory, else 0.
     """
 
-    __slots__ = ("bits", "end", "is_complex", "of_pairs", "offset", "shape", "strides", "whole_bits")
+    __slots__ = ("bits", "bits_last", "end", "is_complex", "of_pairs", "offset", "shape", "strides", "whole_bits")
 
     def __init__(self, tensor, base):
         array, whole = stored_in(tensor._array), stored_in(base._array)
@@ -94,9 +94,14 @@ class Look:
             bits_of(tensor._array),
             bits_of(base._array),
         )
+        edge = known_edge(tensor)
+        made_by = edge and edge[0].name()
         # Complex numbers in real memory: those of a window on it, or a window on those of all of it.
-        made_by = known_edge(tensor)
-        self.of_pairs = not _holds_pairs(whole) or (made_by and made_by[0].name() == "ViewAsComplexBackward0")
+        self.of_pairs = not _holds_pairs(whole) or made_by == "ViewAsComplexBackward0"
+        self.bits_last = made_by in (
+            "ConjBackward0",
+            "NegViewBackward0",
+        )  # turned over in a window, or a window on turned ones
 
     def at(self, base):
         """The same view of ``base``, which is a tensor like the one that was looked into, or one of the same form: a gradient."""
@@ -115,7 +120,10 @@ class Look:
             return _with_bits(found, conj, neg != whole_neg)
         if self.bits == self.whole_bits:
             return self._window_on(base)
-        base = _with_bits(base, conj != whole_conj, neg != whole_neg)
+        turned = conj != whole_conj, neg != whole_neg
+        if self.bits_last:
+            return _with_bits(base if self._shows_all_of(base) else self._window_on(base), *turned)
+        base = _with_bits(base, *turned)
         return base if self._shows_all_of(base) else self._window_on(base)
 
     def _shows_all_of(self, base):
