@@ -431,6 +431,8 @@ def lazy_bits_that_moved_on(torch, note):
         "row of conj": lambda x: x.conj()[0],
         "view of conj of a row": lambda x: x[0].conj().view(1, 2),
         "imag of conj of a row": lambda x: x[0].conj().imag,
+        "pairs of parts": lambda x: torch.view_as_complex(torch.view_as_real(x)),
+        "pairs of parts of a row": lambda x: torch.view_as_complex(torch.view_as_real(x)[1:]),
         "conj of a transposed part": lambda x: x[:, :1].t().conj(),
     }
     for name, way in ways.items():

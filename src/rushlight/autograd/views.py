@@ -79,7 +79,18 @@ class Look:
     ``end`` is how many bytes from the base's first element on they reach, where that may be beyond the base's memory, else 0.
     """
 
-    __slots__ = ("bits", "bits_last", "end", "is_complex", "of_pairs", "offset", "shape", "strides", "whole_bits")
+    __slots__ = (
+        "bits",
+        "bits_last",
+        "by_parts",
+        "end",
+        "is_complex",
+        "of_pairs",
+        "offset",
+        "shape",
+        "strides",
+        "whole_bits",
+    )
 
     def __init__(self, tensor, base):
         array, whole = stored_in(tensor._array), stored_in(base._array)
@@ -98,6 +109,8 @@ class Look:
         made_by = edge and edge[0].name()
         # Complex numbers in real memory: those of a window on it, or a window on those of all of it.
         self.of_pairs = not _holds_pairs(whole) or made_by == "ViewAsComplexBackward0"
+        plain = self.bits == self.whole_bits == (False, False)
+        self.by_parts = plain and whole.dtype.kind == "c" and made_by == "ViewAsComplexBackward0"
         self.bits_last = made_by in (
             "ConjBackward0",
             "NegViewBackward0",
@@ -106,6 +119,8 @@ class Look:
     def at(self, base):
         """The same view of ``base``, which is a tensor like the one that was looked into, or one of the same form: a gradient."""
         (conj, neg), (whole_conj, whole_neg) = self.bits, self.whole_bits
+        if self.by_parts and base.is_complex():
+            base = functions.view_as_real(base)
         if base.is_complex() and not self.is_complex:  # parts of what lies in memory
             base = functions.view_as_real(base.conj() if whole_conj else base)
             if neg != whole_neg:
