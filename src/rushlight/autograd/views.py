@@ -87,6 +87,7 @@ class Look:
         "is_complex",
         "of_pairs",
         "offset",
+        "parts_last",
         "shape",
         "strides",
         "whole_bits",
@@ -109,8 +110,10 @@ class Look:
         made_by = edge and edge[0].name()
         # Complex numbers in real memory: those of a window on it, or a window on those of all of it.
         self.of_pairs = not _holds_pairs(whole) or made_by == "ViewAsComplexBackward0"
-        plain = self.bits == self.whole_bits == (False, False)
-        self.by_parts = plain and whole.dtype.kind == "c" and made_by == "ViewAsComplexBackward0"
+        # Of a complex base, pairs of its parts, or the parts of a window on it.
+        plain = whole.dtype.kind == "c" and self.bits == self.whole_bits == (False, False)
+        self.by_parts = plain and made_by == "ViewAsComplexBackward0"
+        self.parts_last = plain and made_by == "ViewAsRealBackward0"
         self.bits_last = made_by in (
             "ConjBackward0",
             "NegViewBackward0",
@@ -121,6 +124,8 @@ class Look:
         (conj, neg), (whole_conj, whole_neg) = self.bits, self.whole_bits
         if self.by_parts and base.is_complex():
             base = functions.view_as_real(base)
+        if self.parts_last and base.is_complex():
+            return self._parts_of_window(base)
         if base.is_complex() and not self.is_complex:  # parts of what lies in memory
             base = functions.view_as_real(base.conj() if whole_conj else base)
             if neg != whole_neg:
@@ -146,6 +151,13 @@ class Look:
 
     def _window_on(self, base):
         return base.as_strided(self.shape, self.strides, base.storage_offset() + self.offset)
+
+    def _parts_of_window(self, base):
+        """The parts of the window's complex numbers: the view's last dimension is that of a number's two parts."""
+        shape, strides, offset = self.shape[:-1], tuple([stride // 2 for stride in self.strides[:-1]]), self.offset // 2
+        if (base.shape, base.stride(), 0) != (shape, strides, offset):
+            base = base.as_strided(shape, strides, base.storage_offset() + offset)
+        return functions.view_as_real(base)
 
 
 def _holds_pairs(array):
