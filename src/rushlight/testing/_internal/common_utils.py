@@ -106,7 +106,7 @@ def disable_gc():
             gc.enable()
 
 
-class TestCase(_Inline):  # type: ignore[misc]
+class TestCase(_Inline):
     """A test case that seeds all generators before each test, and whose `assertEqual` compares tensors.
 
     >>> from rushlight.testing._internal.common_utils import TestCase
