@@ -168,7 +168,7 @@ def _prepare(a, b, out, bias, activation, alpha, accumulate, addend, gate=False,
             first, second, *rest = ((batch, column, row) for batch, row, column in steps)
             shape, swapped = _shape(sizes[0], shape.n, shape.m, shape.k, second, first, *rest, c_turned=True), True
     plan = plan_product(shape, lanes, host.vector_registers(), a.itemsize, half, accumulate, pairs)
-    packing = plan.a_pack, plan.b_pack, plan.b_shared
+    packing = plan.a_pack, plan.b_pack, plan.b_shared, plan.whole
     options = Options(storage, compute, packed, lanes, plan.widths, plan.heights, shape.a_form, *packing, plan.resumes,
                       shape.c_turned, epilogue, sums_rows)  # fmt: skip
     key = tuple(tuple(value) if isinstance(value, tuple) else value for value in options)
