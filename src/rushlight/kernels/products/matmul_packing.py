@@ -115,13 +115,12 @@ def turning(storage, compute, lanes, padded, extra=(), finish=None, name="turn_s
     group = 2 if compute == "f64" else 4
     last = width - 1
     rows = [builder.offset(source, builder.minimum(last, i) * step) for i in range(lanes)]
-    mask = None if padded else builder.first_lanes(stored, lanes)
     joins = storage == "bf16" and compute == PAIRS
     in_step = 2 if joins else 1  # elements
     whole = depth // (group * in_step) * group
     wide = PAIRS if compute == PAIRS else "f64" if storage == "f64" else "f32"
 
-    def store(values, k):
+    def store(values, k, mask):
         values = values if finish is None else finish(builder, values, mask, more)
         builder.store(builder.convert(values, compute), target, k * pitch, mask)
 
@@ -133,19 +132,27 @@ def turning(storage, compute, lanes, padded, extra=(), finish=None, name="turn_s
         vectors = [_joined(builder, [pieces[i] for i in range(first, lanes, group)]) for first in range(group)]
         return _turned_groups(builder, [builder.convert(vector, wide) for vector in vectors])
 
-    with builder.loop(0, whole, group) as k:
-        for i, vector in enumerate(turned(k.index)):
-            store(vector, k.index + i)
+    def groups(mask):
+        with builder.loop(0, whole, group) as k:
+            for i, vector in enumerate(turned(k.index)):
+                store(vector, k.index + i, mask)
+        return []
+
+    mask = None if padded else builder.first_lanes(stored, lanes)
+    if padded:
+        groups(None)
+    else:  # some processors take a dozen cycles for a masked store
+        builder.choose(stored >= lanes, lambda: groups(None), lambda: groups(mask))
     if joins:
         left = depth - whole * in_step
         with builder.when(left > 0):
             for i, vector in enumerate(turned(whole, builder.first_lanes(left, group * in_step))):
                 with builder.when(left > i * in_step):
-                    store(vector, whole + i)
+                    store(vector, whole + i, mask)
         return builder.function
     rest = builder.minimum(builder.iota(f"i64x{lanes}"), builder.splat(last, lanes)) * builder.splat(step, lanes)
     with builder.loop(whole, depth) as k:
-        store(builder.convert(builder.gather(builder.offset(source, k.index), rest), wide), k.index)
+        store(builder.convert(builder.gather(builder.offset(source, k.index), rest), wide), k.index, mask)
     return builder.function
 
 
