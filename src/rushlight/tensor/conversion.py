@@ -98,7 +98,7 @@ _BOOL = frozenset((bool,))
 def _cast(name, dtype):
     def cast(self, memory_format=None):
         if memory_format is None:
-            return to(self, dtype)
+            return self if self.dtype is dtype else functions.to_copy(self, dtype)
         if not isinstance(memory_format, MemoryFormat):
             refuse_method(name, memory_format)
         return to(self, dtype, memory_format=memory_format)
