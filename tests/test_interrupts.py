@@ -83,6 +83,7 @@ CONTEXTS = {
 ELSEWHERE = {
     "tensor.interposers.below": "test_levels_survive_interrupts",
     "func.modules.replaced": "test_modules_survive_interrupts",
+    "base.sharing.held": "switches nothing: a lock of an open file, which closing the file lets go, too",
     "hub._Progress": "switches nothing: a bar of progress",
     "distributed.device_mesh.DeviceMesh": "switches nothing of operations: the mesh of calls that name none",
     "compat.inside._C._DisableTorchDispatch": "switches from when it is made, and back when it is gone",

@@ -103,3 +103,46 @@ def test_complex_powers_of_negative_numbers(base):
         )
     for ours, theirs in zip(*found):
         np.testing.assert_allclose(ours, theirs, rtol=1e-10)
+
+
+REAL = {
+    "nan_to_num": lambda t, z, r: z.nan_to_num(),
+    "nan_to_num_": lambda t, z, r: (z * 1).nan_to_num_(),
+    "select_scatter": lambda t, z, r: z.select_scatter(r[0], 0, 0),
+    "select_scatter of real": lambda t, z, r: r.select_scatter(z[0], 0, 0),
+    "select_scatter, tracked src": lambda t, z, r: z.detach().select_scatter(r[0], 0, 0),
+    "slice_scatter": lambda t, z, r: z.slice_scatter(r[:1], 0, 0, 1),
+    "diagonal_scatter": lambda t, z, r: z.diagonal_scatter(r[0]),
+    "mode": lambda t, z, r: z[0, 0].mode(),
+    "mode of none": lambda t, z, r: z[:, :0].mode(0),
+    "kthvalue": lambda t, z, r: z[0, 0].kthvalue(1),
+    "kthvalue of several": lambda t, z, r: z.kthvalue(1),
+    "kthvalue of none": lambda t, z, r: z[:0].kthvalue(1, 0),
+    "cummax": lambda t, z, r: z[0, 0].cummax(0),
+    "cummin of none": lambda t, z, r: z[:0].cummin(0),
+    "soft_margin_loss": lambda t, z, r: t.nn.functional.soft_margin_loss(z, r.detach()),
+    "binary_cross_entropy_with_logits": lambda t, z, r: t.nn.functional.binary_cross_entropy_with_logits(r, z.detach()),
+    "bilinear": lambda t, z, r: t.nn.functional.bilinear(z, z, z[None].detach()),
+    "bilinear, tracked bias": lambda t, z, r: t.nn.functional.bilinear(
+        z.detach(), z.detach(), z[None].detach(), z[0, :1]
+    ),
+    "adaptive_avg_pool1d of none": lambda t, z, r: t.nn.functional.adaptive_avg_pool1d(z[None, :, :, None][:0, 0], 2),
+    "adaptive_avg_pool1d": lambda t, z, r: t.nn.functional.adaptive_avg_pool1d(z, 1),
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_derivatives_of_real_numbers_alone(name):
+    """What PyTorch computes of complex numbers, and refuses where they are tracked: at each call, the first and later ones."""
+    told = []
+    for library in (rl, torch):
+        z = library.ones(2, 2, dtype=library.complex64, requires_grad=True)
+        for operand in (z, z.detach(), z, z):
+            try:
+                found = REAL[name](library, operand, library.ones(2, 2, requires_grad=True))
+                told.append(
+                    [getattr(each.grad_fn, "name", str)() for each in (found if isinstance(found, tuple) else (found,))]
+                )
+            except (RuntimeError, IndexError) as error:
+                told.append((type(error).__name__, str(error).splitlines()[0]))
+    assert told[:4] == told[4:]

@@ -159,3 +159,18 @@ def test_gradients_that_depend_on_nothing_bring_zeros(module):
         (first,) = module.autograd.grad(call(x).sum(), x, create_graph=True)
         first.pow(2).sum().backward()
         assert not x.grad.any()
+
+
+@pytest.mark.parametrize("dim", [None, 0, 1, -1])
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (1, 4), (4, 1), (2, 2)])
+@pytest.mark.parametrize("zeros", [(), (0,), (0, 1), (0, 2), (0, 1, 2, 3)])
+def test_products_of_zeros(zeros, shape, dim):
+    """Whether the gradient depends on the elements is decided by how many of them are 0."""
+    found = []
+    for library in (rushlight, torch):
+        values = library.arange(2.0, 6.0).index_fill(0, library.tensor(zeros, dtype=library.int64), 0)
+        x = values[: library.empty(shape).numel()].reshape(shape).clone().requires_grad_()
+        dims = () if dim is None or dim >= len(shape) else (dim,)
+        (gradient,) = library.autograd.grad(x.prod(*dims).sum(), x, create_graph=True)
+        found.append((gradient.tolist(), gradient.grad_fn and gradient.grad_fn.name()))
+    assert found[0] == found[1]

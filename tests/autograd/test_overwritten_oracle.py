@@ -41,8 +41,8 @@ CALLS = {
 }
 
 
-def story(module, name, place):
-    """The gradients of a call whose operand number ``place``, or result where that is behind them, was written to."""
+def story(module, name, place, change=lambda tensor: tensor.fill_(0.25)):
+    """The gradients of a call whose operand number ``place``, or result where that is behind them, was changed."""
     function, shapes = CALLS[name]
     leaves = [
         (module.arange(float(max(1, module.empty(shape).numel()))).reshape(shape) * 0.37)
@@ -55,11 +55,11 @@ def story(module, name, place):
     result = function(module, *operands)
     weights = (module.arange(float(result.numel())).reshape(result.shape) * 0.11).cos()
     with module.no_grad():
-        (*operands, result)[place].fill_(0.25)
+        change((*operands, result)[place])
     try:
         result.backward(weights)
     except RuntimeError as error:
-        return str(error).split(";")[0].split("[")[0]
+        return str(error).splitlines()[0].split(";")[0].split("[")[0]
     return [leaf.grad.tolist() for leaf in leaves]
 
 
@@ -75,6 +75,48 @@ def test_writes_that_pytorch_allows(name):
             for one, other in zip(found, wanted, strict=True):
                 torch.testing.assert_close(torch.tensor(one), torch.tensor(other), rtol=1e-4, atol=1e-5)
     assert allowed or name in ("softmax", "layer_norm")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_detached_in_place(name):
+    """An operand that leaves the graph by ``detach_()`` is refused where its node keeps it, also if it is written then."""
+    for place in range(len(CALLS[name][1])):
+        if (name, place) == ("linear", 1):
+            continue  # PyTorch keeps a view of the weight, which goes on in the graph
+        for change in (lambda tensor: tensor.detach_(), lambda tensor: tensor.detach_().add_(1)):
+            wanted, found = (story(library, name, place, change) for library in (torch, rl))
+            if isinstance(found, str):
+                assert found == wanted, f"place {place}"
+                continue
+            if isinstance(wanted, str):  # which PyTorch keeps, and Rushlight does not
+                wanted = story(torch, name, place, lambda tensor: None)
+            for one, other in zip(found, wanted, strict=True):
+                torch.testing.assert_close(torch.tensor(one), torch.tensor(other), rtol=1e-4, atol=1e-5)
+
+
+def versions(library):
+    """Versions, and what backward says, of a tensor that leaves the graph twice between writes of it and of its views."""
+    x = library.ones(3, requires_grad=True)
+    y = x * 2
+    y.mul_(2)
+    row, told = y[:1], []
+    for _ in range(2):
+        z = (y * y).sum()
+        y.detach_()
+        told.append([y._version, row._version, y.is_leaf])
+        y.mul_(x)
+        row.data.add_(1)
+        told.append([y._version, row._version, y[:1]._version, y.is_leaf])
+        try:
+            z.backward()
+        except RuntimeError as error:
+            told.append(str(error).splitlines()[0])
+    y.sum().backward()
+    return told, x.grad.tolist()
+
+
+def test_versions_of_what_was_detached_in_place():
+    assert versions(rl) == versions(torch)
 
 
 def test_relu_in_place_behind_max_pooling():

@@ -424,7 +424,33 @@ def written_views_run_once(torch, note):
                 note(f"then {second}", lambda b=b, x=x, way=ways[second]: (way(b, x), x.grad))
 
 
+def lazy_bits_that_moved_on(torch, note):
+    ways = {
+        "conj": lambda x: x.conj(),
+        "conj of a row": lambda x: x[0].conj(),
+        "row of conj": lambda x: x.conj()[0],
+        "view of conj of a row": lambda x: x[0].conj().view(1, 2),
+        "imag of conj of a row": lambda x: x[0].conj().imag,
+        "parts": lambda x: torch.view_as_real(x),
+        "parts of a transposed row": lambda x: torch.view_as_real(x.t()[1]),
+        "row of parts": lambda x: torch.view_as_real(x)[1],
+        "pairs of parts": lambda x: torch.view_as_complex(torch.view_as_real(x)),
+        "pairs of parts of a row": lambda x: torch.view_as_complex(torch.view_as_real(x)[1:]),
+        "conj of a transposed part": lambda x: x[:, :1].t().conj(),
+    }
+    for name, way in ways.items():
+        for tracked in (True, False):
+            x = torch.tensor([[1 + 2j, 2 - 1j], [3 + 1j, 4j]], dtype=torch.complex128, requires_grad=True)
+            base = x * 1 if tracked else x
+            view = way(base)
+            with torch.enable_grad() if tracked else torch.no_grad():
+                base.mul_(2)
+            note(name, lambda view=view: (view.grad_fn.name(), view.is_conj(), view.is_neg()))
+            note("gradient", lambda view=view, x=x: torch.autograd.grad(view.abs().sum(), x)[0] + 0)
+
+
 STORIES = [
+    lazy_bits_that_moved_on,
     written_views_run_once,
     recorded_views,
     unrecorded_views,

@@ -127,3 +127,22 @@ def test_gradients_of_what_does_not_depend(name):
         (gradient,) = library.autograd.grad(result, x, library.ones_like(result), allow_unused=True)
         found.append((result.grad_fn.name(), gradient if gradient is None else gradient.tolist()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("retains", [False, True])
+@pytest.mark.parametrize("wanted", ["b", "bx", "xb", "by", "cb", "cbx", "bb", "yx"])
+def test_hooks_of_tensors_on_the_way_to_others(wanted, retains):
+    """A gradient that is asked for comes as it arrived where the engine goes on behind it, else as hooks of the tensor left it."""
+    found = []
+    for library in (rl, torch):
+        named = {"x": library.tensor([1.0, 2.0, 3.0], requires_grad=True)}
+        named["y"] = named["x"] * 1.5
+        named["b"] = named["y"].split(2)[0]
+        named["c"] = named["b"] * named["b"]
+        for factor, tensor in enumerate(named.values(), 2):
+            tensor.register_hook(lambda grad, factor=factor: grad * factor)
+        if retains:
+            named["b"].retain_grad()
+        gradients = library.autograd.grad(named["c"].sum(), [named[each] for each in wanted])
+        found.append([grad.tolist() for grad in gradients] + [retains and named["b"].grad.tolist()])
+    assert found[0] == found[1]

@@ -194,11 +194,32 @@ def compared(call):
     ours, theirs = Call(call.name, carried(call.args), carried(call.kwargs)), call
     found = attempt(found_in(rl, call.name), *ours.args, **ours.kwargs)
     expected = attempt(found_in(torch, call.name), *theirs.args, **theirs.kwargs)
-    told = difference(found, expected)
+    told, gradients = difference(found, expected), ()
     if told is None:
-        told = difference(_gradients(rl, ours, found), _gradients(torch, theirs, expected), 20)
+        gradients = _gradients(rl, ours, found), _gradients(torch, theirs, expected)
+        told = difference(*gradients, 20)
         told = told and f"gradient {told}"
-    return unexplained(told, call.name, (*call.args, *call.kwargs.values()), found, expected, call.kwargs)
+    operands = (*call.args, *call.kwargs.values())
+    exact = functools.partial(_exact_gradients, call)
+    return unexplained(told, call.name, operands, found, expected, call.kwargs, gradients, exact)
+
+
+def _exact_gradients(call, integers=False):
+    """PyTorch's gradients of a call on the same numbers in double precision, without gaps in memory; ``integers``: those, too."""
+
+    def wide(value):
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(wide, value))
+        if not isinstance(value, torch.Tensor):
+            return value
+        dtype = value.dtype
+        if dtype.is_complex or dtype.is_floating_point or integers:
+            dtype = torch.complex128 if dtype.is_complex else torch.float64
+        copied = value.detach().to(dtype).clone(memory_format=torch.contiguous_format)
+        return copied.requires_grad_(value.requires_grad)
+
+    doubled = Call(call.name, tuple(map(wide, call.args)), {name: wide(value) for name, value in call.kwargs.items()})
+    return _gradients(torch, doubled, attempt(found_in(torch, call.name), *doubled.args, **doubled.kwargs))
 
 
 def _gradients(library, call, result):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 import mpmath
 import numpy as np
 import torch
+from explained_gradients import GRADIENTS
 from explained_graphs import (
     replayed_view,
     retained_before_a_view,
@@ -21,7 +23,8 @@ from libraries import array_of, name_of
 
 
 class Case(NamedTuple):
-    """A difference: the function's name, PyTorch's operands, both outcomes, what differs in words, and named operands."""
+    """A difference: the function's name, PyTorch's operands, both outcomes, what differs in words, and named operands; of a call
+    also both gradients, and a function that gives PyTorch's of the same numbers in double precision."""
 
     name: str
     operands: tuple
@@ -29,6 +32,8 @@ class Case(NamedTuple):
     theirs: object
     told: str
     options: dict
+    gradients: tuple
+    exact: Callable | None
 
 
 def _refused_by_pytorch(case, *words):
@@ -43,24 +48,6 @@ def _gradient_of_real_part(case):
 def _no_index(case):
     """The derivative of ``index_put`` without any index, which PyTorch itself takes, fails in its own indexing."""
     return case.name in ("put", "accumulate") and _refused_by_pytorch(case, "at least one index must be provided")
-
-
-_OF_COMPLEX = frozenset(
-    ("nan_to_num", "select_scatter", "nn.functional.adaptive_avg_pool1d", "nn.functional.bilinear", "nn.functional.soft_margin_loss",
-     "nn.functional.binary_cross_entropy_with_logits")
-)  # fmt: skip
-
-
-def _complex_gradient(case):
-    """Functions of complex tensors whose gradient is known here, and not to PyTorch."""
-    return case.name in _OF_COMPLEX and _refused_by_pytorch(
-        case, "does not support automatic differentiation for outputs with complex dtype"
-    )
-
-
-def _misplaced_gradient(case):
-    """PyTorch's gradient of ``as_strided_scatter`` leaves the written elements, and takes the others."""
-    return case.name == "as_strided_scatter" and case.told.startswith("gradient") and "raises" not in case.told
 
 
 def _view_inside(case):
@@ -450,22 +437,6 @@ def _distance_in_single(case):
     return bool((np.abs(ours - theirs) <= 1e-6 * max(1.0, reach)).all())
 
 
-# Functions whose derivative fails in PyTorch's own steps: how its message begins.
-_UNFINISHED = {
-    "addcdiv": "RuntimeError: result type Float can't be cast to the desired output type",
-    "nn.functional.huber_loss": "RuntimeError: Found dtype",
-    "nn.functional.pdist": 'NotImplementedError: "pdist_backward" not implemented for',
-    "special.i1": 'NotImplementedError: "i1_backward" not implemented for',
-    "special.i1e": 'NotImplementedError: "i1e_backward" not implemented for',
-}
-
-
-def _unfinished_gradient(case):
-    """Functions that PyTorch computes, but whose derivative fails: it has no kernel for half precision, or meets several dtypes."""
-    begins = _UNFINISHED.get(case.name)
-    return begins is not None and f"gradient taken here, PyTorch raises {begins}" in case.told
-
-
 EXPLAINED = (
     write_into_windows,
     write_of_its_own_window,
@@ -489,9 +460,6 @@ EXPLAINED = (
     _distance_in_single,
     _gradient_of_real_part,
     _no_index,
-    _unfinished_gradient,
-    _complex_gradient,
-    _misplaced_gradient,
     _view_inside,
     _equal_elements,
     _free_vectors,
@@ -500,12 +468,13 @@ EXPLAINED = (
     _less_precise,
     _narrow_exponent,
     _gradient_through_half,
+    *GRADIENTS,
 )
 
 
-def unexplained(told, name, operands=(), ours=None, theirs=None, options=None):
+def unexplained(told, name, operands=(), ours=None, theirs=None, options=None, gradients=(), exact=None):
     """``told``, or None where one of the `EXPLAINED` cases covers it."""
     if not told:
         return None
-    case = Case(name, tuple(operands), ours, theirs, told, options or {})
+    case = Case(name, tuple(operands), ours, theirs, told, options or {}, gradients, exact)
     return None if any(covers(case) for covers in EXPLAINED) else told

@@ -1,6 +1,7 @@
 """Checkpoints: folders that PyTorch reads, and its own that are read here; what is cut off or damaged is never loaded."""
 
 import builtins
+import itertools
 import os
 import pickle
 
@@ -11,9 +12,10 @@ import rushlight
 from rushlight.distributed import checkpoint
 from rushlight.distributed.checkpoint import filesystem, metadata_files
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:torch.distributed is disabled, unavailable or uninitialized:UserWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:torch.distributed is disabled, unavailable or uninitialized:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Detected an existing checkpoint:UserWarning"),
+]
 
 
 def state(fill, library=rushlight):
@@ -32,8 +34,15 @@ def test_folders_of_pytorch(tmp_path):
     theirs = pytest.importorskip("torch.distributed.checkpoint")
     checkpoint.save(state(3.0), checkpoint_id=tmp_path / "ours")
     theirs.save(state(3.0, torch), checkpoint_id=tmp_path / "theirs")
+    checkpoint.save(state(1.0), checkpoint_id=tmp_path / "written over")
+    told = []
+    for module, values in ((checkpoint, state(2.0)), (theirs, state(3.0, torch))):
+        with pytest.warns(UserWarning, match="Detected an existing checkpoint") as warned:
+            module.save(values, checkpoint_id=tmp_path / "written over")
+        told.append([str(each.message) for each in warned if "Detected" in str(each.message)])
+    assert told[0] == told[1]
     for library, module in ((rushlight, checkpoint), (torch, theirs)):
-        for folder in ("ours", "theirs"):
+        for folder in ("ours", "theirs", "written over"):
             found = state(0.0, library)
             module.load(found, checkpoint_id=tmp_path / folder)
             assert str(found) == str(state(3.0, library))
@@ -56,26 +65,41 @@ def test_wrong_states(tmp_path):
     assert stories[0] == stories[1]
 
 
-def test_what_is_cut_off_leaves_the_older_checkpoint(tmp_path, monkeypatch):
+def test_what_is_cut_off_leaves_a_whole_checkpoint(tmp_path, monkeypatch):
+    """Wherever it is cut off: the older one, or from when its metadata is there on, the new one."""
     checkpoint.save(state(1.0), checkpoint_id=tmp_path)
+    older, loaded, allowed = 1.0, [], 0
+    while True:
+        calls = itertools.count()
 
-    def full(*args):
-        raise OSError(28, "No space left on device")
+        def limited(real):
+            def call(*args, **options):
+                if next(calls) == allowed:
+                    raise OSError(28, "No space left on device")
+                return real(*args, **options)
 
-    for name in ("fsync", "replace"):
+            return call
+
         with monkeypatch.context() as patched:
-            patched.setattr(filesystem.os, name, full)
-            with pytest.raises(checkpoint.CheckpointException):
-                checkpoint.save(state(2.0), checkpoint_id=tmp_path)
+            patched.setattr(
+                filesystem.os, "fsync", limited(lambda file: None)
+            )  # quicker, and nobody pulls the plug here
+            for place, name in ((filesystem.os, "replace"), (filesystem.Path, "unlink")):
+                patched.setattr(place, name, limited(getattr(place, name)))
+            try:
+                checkpoint.save(state(2.0 + allowed), checkpoint_id=tmp_path)
+                break
+            except checkpoint.CheckpointException:
+                pass
         found = state(0.0)
-        if name == "fsync":  # before the older one is taken away
-            checkpoint.load(found, checkpoint_id=tmp_path)
-            assert str(found) == str(state(1.0))
-        else:
-            with pytest.raises(checkpoint.CheckpointException):
-                checkpoint.load(found, checkpoint_id=tmp_path)
-    checkpoint.save(state(3.0), checkpoint_id=tmp_path)
-    assert sorted(os.listdir(tmp_path)) == [".checksums", ".metadata", "__0_0.distcp"]
+        checkpoint.load(found, checkpoint_id=tmp_path)
+        assert str(found) in (str(state(older)), str(state(2.0 + allowed)))
+        loaded.append(found["step"] != older)
+        older, allowed = float(found["step"]), allowed + 1
+    assert loaded == [False] * 6 + [True] * (len(loaded) - 6) and len(loaded) >= 7
+    series = metadata_files.read((tmp_path / ".metadata").read_bytes())
+    names = {each.relative_path for each in series.storage_data.values()}
+    assert sorted(os.listdir(tmp_path)) == [".checksums", ".metadata", *names]
 
 
 @pytest.mark.parametrize("what", ["cut", "changed", "metadata", "code", "outside"])

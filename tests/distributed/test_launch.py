@@ -1,5 +1,6 @@
 """`rushlight launch`: ranks, output, threads, and how jobs end in which one process fails; none is left behind."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,16 +12,16 @@ import pytest
 from jobs import PROGRAMS, begin, finish
 
 from rushlight.base.processors import usable_cores
+from rushlight.cli import launch
 
 SCRIPT = str(PROGRAMS / "launched.py")
 
 
-def launched(mode, *options, **more):
+def launched(mode, *options, how=("rushlight", "launch"), **more):
     command = [
         sys.executable,
         "-m",
-        "rushlight",
-        "launch",
+        *how,
         "--nproc_per_node=2",
         *options,
         SCRIPT,
@@ -69,6 +70,7 @@ def test_lines_threads_arguments_and_restarts():
     [
         ("raise", 1, ("[rank1]: ValueError: a bad number", "rushlight launch: rank 1 (process", "ValueError: a bad number")),
         ("kill", 137, ("rushlight launch: rank 1 (process", "was killed")),
+        pytest.param("memory", 1, ("[rank1]:     held.append", "rank 1 (process", "status 1: MemoryError"), marks=pytest.mark.slow),
         pytest.param("raise before", 1, ("[rank1]: KeyError: 'before MPI'", "rank 1 (process"), marks=pytest.mark.slow),
         pytest.param("vanish", 1, ("rushlight launch: rank", "before its program had come to its end"), marks=pytest.mark.slow),
         pytest.param("leave", 1, ("rank 1 has ended, which all_reduce waits for", "rank 0 (process"), marks=pytest.mark.slow),
@@ -82,12 +84,35 @@ def test_one_failure_ends_all(mode, wanted, told):
     wait_for_none_left()
 
 
-def test_interrupted():
-    job = launched("sleep")
+def test_who_ended_first(tmp_path):
+    """Also where the launcher looks when all are gone; the notes name them in the order of ranks."""
+    processes = [subprocess.Popen(["sleep", "60"]) for _ in range(2)]
+    for rank, process in enumerate(processes):
+        (tmp_path / f"{rank}.json").write_text(json.dumps({"process": process.pid}))
+    watch = launch._Watch(tmp_path)
+    watch.look()
+    for process in reversed(processes):
+        process.kill()
+        process.wait()
+    watch.look()
+    assert watch.ended == [process.pid for process in reversed(processes)]
+
+
+@pytest.mark.parametrize(
+    ("how", "number"),
+    [
+        (("rushlight.distributed.run",), signal.SIGTERM),
+        pytest.param(("rushlight", "launch"), signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
+def test_interrupted(how, number):
+    job = launched("sleep", how=how)
     end = time.monotonic() + 30
     while len(left()) < 4 and time.monotonic() < end:  # the launcher, MPI's, and two of the script
         time.sleep(0.05)
-    job.send_signal(signal.SIGINT)
+    job.send_signal(number)
+    time.sleep(0.1)
+    job.send_signal(number)  # of an impatient user: what ends the processes goes on
     assert finish(job)[0] == 130
     wait_for_none_left()
 

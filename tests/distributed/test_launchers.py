@@ -1,12 +1,14 @@
 """What launchers tell processes in the environment, and the lines that `rushlight launch` gives MPI's launcher for several machines."""
 
 import argparse
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("mpi4py")
-from rushlight.cli import launch
-from rushlight.distributed import meeting
+from rushlight.cli import launch, launched
+from rushlight.distributed import launch as old_launch
+from rushlight.distributed import meeting, run
 
 TOLD = {
     "Open MPI": {"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "1"},
@@ -31,6 +33,23 @@ def test_ranks_that_launchers_tell(monkeypatch, launcher):
     assert meeting.ranks("env://", -1, -1) == (5, 8) and meeting.local_rank() == 1
     assert meeting.ranks("env://", 3, 4) == (3, 4)  # what is passed counts
     assert meeting.started_by_launcher() == (launcher != "torchrun")
+
+
+@pytest.mark.parametrize("options", [[], ["--use-env"], ["-m"]])
+def test_the_older_launcher_tells_the_local_rank(monkeypatch, options):
+    """As ``torch.distributed.launch`` does, which warns that it is old."""
+    lines = []
+    recorder = SimpleNamespace(Popen=lambda line: SimpleNamespace(wait=lambda: lines.append(line)))
+    monkeypatch.setattr(run, "subprocess", recorder)
+    monkeypatch.setattr(launch, "_is_open_mpi", lambda: False)
+    with pytest.warns(FutureWarning, match="torch.distributed.launch is deprecated"):
+        old_launch.main([*options, "script", "--rate", "1"])
+    parser = argparse.ArgumentParser()
+    launch.add_launch(parser.add_subparsers())
+    line = launch._command(parser.parse_args(lines[0][3:]), [])
+    found = launched._split(line[line.index("rushlight.cli.launched") + 1 :], 7)
+    wanted = ["--rate", "1"] if "--use-env" in options else ["--local-rank=7", "--rate", "1"]
+    assert found == ("-m" in options, "script", wanted)
 
 
 @pytest.mark.parametrize("of_open_mpi", [False, True])

@@ -2,6 +2,7 @@
 
 import math
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -215,3 +216,34 @@ nn.Transformer.generate_square_subsequent_mask(3,dtype=torch.bool)
 @pytest.mark.parametrize("source", CALLS.strip().splitlines())
 def test_construction_and_errors(source):
     check_source(source, torch)
+
+
+def _masks(library, shapes):
+    """Masks of several kinds and shapes, by name."""
+    kinds = {"bool": library.bool, "int": library.int64, "float": library.float32, "half": library.float16}
+    return {"none": None} | {
+        f"{kind} {shape}": library.zeros(shape, dtype=dtype) for kind, dtype in kinds.items() for shape in shapes
+    }
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_masks_are_checked_in_order(batched, need_weights):
+    """Two masks of which each may be wrong: which refusal comes first, and which warnings before it."""
+    told = []
+    for library in (rl, torch):
+        layer = library.nn.MultiheadAttention(4, 2)
+        x = library.ones(*((3, 2, 4) if batched else (3, 4)))
+        for attn_mask in _masks(library, [(3, 3), (4, 3), (4, 3, 3), (3,)]).items():
+            for padding in _masks(library, [(2, 3), (3,), (2, 4)]).items():
+                with warnings.catch_warnings(record=True) as seen:
+                    warnings.simplefilter("always")
+                    try:
+                        output, _ = layer(x, x, x, padding[1], need_weights, attn_mask[1])
+                        found = tuple(output.shape)
+                    except (AssertionError, RuntimeError, TypeError) as error:
+                        found = type(error).__name__, str(error).splitlines()[0]
+                told.append((attn_mask[0], padding[0], found, [str(each.message)[:60] for each in seen]))
+    half = len(told) // 2
+    for ours, theirs in zip(told[:half], told[half:]):
+        assert ours == theirs

@@ -175,3 +175,17 @@ torch.rnn_tanh(R(5,2,3),R(2,2,4),[R(4,3),R(4,4)],False,1,0.,False,False,False)
 @pytest.mark.parametrize("source", CALLS.strip().splitlines())
 def test_construction_and_errors(source):
     check_source(source, torch)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize(("name", "batch_first"), [("LSTM", False), ("LSTM", True), ("GRU", False), ("RNN", False)])
+def test_last_nodes(name, batch_first, dtype):
+    """What the output says of the last operations: which they were, and whether it is a view."""
+    found = []
+    for library in (rl, torch):
+        for options in ({}, {"num_layers": 2}, {"bidirectional": True}):
+            layer = getattr(library.nn, name)(3, 4, batch_first=batch_first, dtype=getattr(library, dtype), **options)
+            output = layer(library.ones(2, 5, 3, dtype=getattr(library, dtype)))[0]
+            before = [node.name() for node, _ in output.grad_fn.next_functions if batch_first]
+            found.append([output.grad_fn.name(), before, output._is_view(), output._version, output.stride()])
+    assert found[:3] == found[3:]

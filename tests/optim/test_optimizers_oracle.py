@@ -309,3 +309,22 @@ def test_a_duplicate_parameter_warns():
         (p,) = parameters(module, arrays([(2,)]))
         with pytest.warns(UserWarning, match="optimizer contains a parameter group with duplicate parameters"):
             library.SGD([p, p])
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop", "ASGD", "Rprop",
+                                  "SparseAdam", "Adafactor"])  # fmt: skip
+def test_settings_that_are_no_numbers(name):
+    """NaN and tuples show in which order a setting is compared, complex parameters which are refused."""
+    nan, told = float("nan"), []
+    settings = [("lr", nan), ("eps", nan), ("eps", (nan, 1)), ("betas", (nan, 0.9)), ("betas", (0.9, nan)), ("weight_decay", nan),
+                ("momentum", nan), ("dampening", nan), ("rho", nan), ("alpha", nan), ("lr_decay", nan), ("d", nan), ("etas", (nan, 2))]  # fmt: skip
+    for library in (rl, torch):
+        for kind in (library.float32, library.complex64):
+            for setting, value in (("lr", 0.1), *settings):
+                try:
+                    getattr(library.optim, name)([library.ones(2, dtype=kind, requires_grad=True)], **{setting: value})
+                    told.append("taken")
+                except (TypeError, ValueError) as error:
+                    told.append((type(error).__name__, str(error).splitlines()[0]))
+    half = len(told) // 2
+    assert told[:half] == told[half:]

@@ -293,15 +293,16 @@ def _run_special(node, grad, way, captures, recording):
     if is_leaf and way is None and node.hooks is None:
         return (state.run_leaf or accumulate)(node, grad, recording, unshared=UNSHARED - 1)
     grads = [grad] if node.outputs == 1 else [None] * node.outputs if grad is None else grad
-    hooks = node.hooks
+    hooks, arrived = node.hooks, grads
     if is_leaf and node.variable._hooks:
         grads = [run_tensor_hooks(node.variable._hooks, grads[0])]
     if hooks is not None:
         grads = at_tensors(hooks, grads)
-    if captures is not None and node in captures:
-        for number in captures[node]:
-            captures[node][number] = grads[number]
     runs = captures is None or (not is_leaf and (way is None or node in way.needed))
+    if captures is not None and node in captures:
+        asked = arrived if runs else grads  # of a node on the way to others, what its hooks change is theirs alone
+        for number in captures[node]:
+            captures[node][number] = asked[number]
     if not runs:
         return None
     if hooks is not None and hooks.before:

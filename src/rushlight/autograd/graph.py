@@ -253,7 +253,8 @@ class _Kept:
     __slots__ = ("__weakref__", "copy", "counter", "version")
 
     def __init__(self, tensor: Tensor) -> None:
-        self.copy, self.counter, self.version = tensor.clone(), tensor._version_counter, tensor._version
+        self.copy, self.counter = tensor.clone(), tensor._version_counter
+        self.version = self.counter.value
 
 
 class _SavedCopies:

@@ -42,7 +42,6 @@ def memory_named(tensor):
 
 def overwritten(tensor, expected, saver):
     """The hint for a tensor that ``saver``, a node, had saved in version ``expected`` and that was written since."""
-    counter = tensor._version_counter
     if saver is None:
         who, advice = "another operation", ""
     elif (place := place_of(saver)) is not None:
@@ -53,6 +52,6 @@ def overwritten(tensor, expected, saver):
             f" (the line that made {who} is told when the forward pass runs inside torch.autograd.detect_anomaly())"
         )
     return (
-        f"{writer_of(counter)} wrote into {memory_named(tensor)} after {who} had saved it (version {expected} -> {counter.value}); "
+        f"{writer_of(tensor._version_counter)} wrote into {memory_named(tensor)} after {who} had saved it (version {expected} -> {tensor._version}); "
         f"use the out-of-place form, or write into a clone(){advice}"
     )

@@ -10,7 +10,7 @@ from ..ops.table import functions
 from . import modes
 from .hooks import CAST, HookDict
 from .names import described
-from .node import INFERENCE, LEAF
+from .node import INFERENCE, LEAF, UNTOUCHED, DetachedCounter, VersionCounter
 from .views import View, known_edge
 
 OWN_DTYPE = object()  # what `_grad_dtype` of a tensor is until it is set
@@ -186,6 +186,9 @@ def detach_in_place(tensor):
                 "x = x.detach() gives a view outside the graph",
             )
         )
+    if tensor._edge.__class__ is tuple:
+        shared = VersionCounter() if tensor._version_counter is UNTOUCHED else tensor._version_counter
+        tensor._version_counter = DetachedCounter(shared)
     tensor._edge = tensor._tangent = None
 
 

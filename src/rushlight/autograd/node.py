@@ -10,7 +10,7 @@ from ..base.errors import hinted
 from ..base.scalars import type_name
 from ..base.user_code import location_of, written
 from . import modes
-from .hints import overwritten, writer_of
+from .hints import memory_named, overwritten, writer_of
 from .hooks import register_hook, register_prehook
 
 # The sequence number of a node: later nodes have smaller ones, since the engine runs the latest first.
@@ -33,6 +33,34 @@ class VersionCounter:
 
 # What a tensor has until something views it or writes into it: shared by all, never changed.
 UNTOUCHED = VersionCounter()
+
+
+DETACHED = 1 << 40  # what `detach_` adds to a tensor's version, so that what was saved before has another
+
+
+class DetachedCounter(VersionCounter):
+    """The counter of a tensor that left the graph in place: it counts with the others on its memory, from `DETACHED` on."""
+
+    __slots__ = ("shared",)
+
+    def __init__(self, shared):
+        self.shared = shared
+
+    @property
+    def value(self):
+        return self.shared.value + DETACHED
+
+    @value.setter
+    def value(self, value):
+        self.shared.value = value - DETACHED
+
+    @property
+    def writer(self):
+        return self.shared.writer
+
+    @writer.setter
+    def writer(self, writer):
+        self.shared.writer = writer
 
 
 class _InferenceCounter(VersionCounter):
@@ -356,6 +384,14 @@ def describe_producer(tensor):
 def modified_in_place(tensor, expected, producer, saver):
     """The error for a tensor that was written in place after the node ``saver`` had saved it."""
     counter = tensor._version_counter
+    if counter.value // DETACHED != expected // DETACHED and tensor.grad_fn is None:
+        return RuntimeError(
+            hinted(
+                "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use "
+                "out-of-place `.detach()` instead",
+                f"{saver.name() if saver else 'another operation'} had saved {memory_named(tensor)} before detach_() took it out of the graph",
+            )
+        )
     advice = (
         "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was "
         "changed in there or anywhere later. Good luck!"
@@ -363,9 +399,10 @@ def modified_in_place(tensor, expected, producer, saver):
         else "enable anomaly detection to find the operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
+    expected %= DETACHED
     first = (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{type_name(tensor.dtype)} {list(tensor.shape)}]{f', which is {producer},' if producer else ''} is at version {counter.value}; "
+        f"[{type_name(tensor.dtype)} {list(tensor.shape)}]{f', which is {producer},' if producer else ''} is at version {tensor._version}; "
         f"expected version {expected} instead. Hint: {advice}"
     )
     return RuntimeError(hinted(first, overwritten(tensor, expected, saver)))

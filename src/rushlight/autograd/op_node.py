@@ -6,6 +6,7 @@ from operator import itemgetter
 
 from ..base import dtypes
 from ..base.errors import hinted
+from ..ops.elementwise.checks import refuse_complex_gradient
 from ..ops.schema import TENSOR_CLASSES
 from ..ops.table import functions
 from . import anomaly, modes
@@ -389,7 +390,7 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     if nowhere and _differentiable_inputs(op, schema, values) > 1:
         needs &= ~nowhere  # what the gradient of one of several inputs alone reads is not kept if it ends nowhere
     number |= needs
-    plan = op.plans.get(number) or plan_of(op, schema, number, values)
+    plan = op.plans.get(number) or plan_of(op, schema, number, values, () if written else results)
     if plan is None:
         return _without_derivatives(op, edges, values, results)
     node = node_type()
@@ -431,15 +432,19 @@ def _differentiable_inputs(op, schema, values):
     )
 
 
-def plan_of(op, schema, number, values):
+def plan_of(op, schema, number, values, results=()):
     """The `Plan` of that number, whose lower bits say which tensor arguments need gradients; None without derivatives."""
-    plan = op.plans.get(number)
+    if op.real is not None:
+        for result in results:
+            refuse_complex_gradient(op.real, result)
+    key = number if op.real is None else (op.real, number)  # which `record` does not find, and asks here at each call
+    plan = op.plans.get(key)
     if plan is None and op.differentiable:
         for place, position in enumerate(schema.tensor_positions):
             name = schema.arguments[position].name
             if number >> place & 1 and name in op.constants:
                 raise _constant(name, op.constants[name], values)
-        plan = op.plans[number] = Plan(op, schema, number)
+        plan = op.plans[key] = Plan(op, schema, number)
     return plan
 
 

@@ -84,7 +84,19 @@ class Look:
     ``end`` is how many bytes from the base's first element on they reach, where that may be beyond the base's memory, else 0.
     """
 
-    __slots__ = ("bits", "end", "is_complex", "of_pairs", "offset", "shape", "strides", "whole_bits")
+    __slots__ = (
+        "bits",
+        "bits_last",
+        "by_parts",
+        "end",
+        "is_complex",
+        "of_pairs",
+        "offset",
+        "parts_last",
+        "shape",
+        "strides",
+        "whole_bits",
+    )
 
     def __init__(self, tensor, base):
         array, whole = stored_in(tensor._array), stored_in(base._array)
@@ -99,13 +111,26 @@ class Look:
             bits_of(tensor._array),
             bits_of(base._array),
         )
+        edge = known_edge(tensor)
+        made_by = edge and edge[0].name()
         # Complex numbers in real memory: those of a window on it, or a window on those of all of it.
-        made_by = known_edge(tensor)
-        self.of_pairs = not _holds_pairs(whole) or (made_by and made_by[0].name() == "ViewAsComplexBackward0")
+        self.of_pairs = not _holds_pairs(whole) or made_by == "ViewAsComplexBackward0"
+        # Of a complex base, pairs of its parts, or the parts of a window on it.
+        plain = whole.dtype.kind == "c" and self.bits == self.whole_bits == (False, False)
+        self.by_parts = plain and made_by == "ViewAsComplexBackward0"
+        self.parts_last = plain and made_by == "ViewAsRealBackward0"
+        self.bits_last = made_by in (
+            "ConjBackward0",
+            "NegViewBackward0",
+        )  # turned over in a window, or a window on turned ones
 
     def at(self, base):
         """The same view of ``base``, which is a tensor like the one that was looked into, or one of the same form: a gradient."""
         (conj, neg), (whole_conj, whole_neg) = self.bits, self.whole_bits
+        if self.by_parts and base.is_complex():
+            base = functions.view_as_real(base)
+        if self.parts_last and base.is_complex():
+            return self._parts_of_window(base)
         if base.is_complex() and not self.is_complex:  # parts of what lies in memory
             base = functions.view_as_real(base.conj() if whole_conj else base)
             if neg != whole_neg:
@@ -120,7 +145,10 @@ class Look:
             return _with_bits(found, conj, neg != whole_neg)
         if self.bits == self.whole_bits:
             return self._window_on(base)
-        base = _with_bits(base, conj != whole_conj, neg != whole_neg)
+        turned = conj != whole_conj, neg != whole_neg
+        if self.bits_last:
+            return _with_bits(base if self._shows_all_of(base) else self._window_on(base), *turned)
+        base = _with_bits(base, *turned)
         return base if self._shows_all_of(base) else self._window_on(base)
 
     def _shows_all_of(self, base):
@@ -128,6 +156,13 @@ class Look:
 
     def _window_on(self, base):
         return base.as_strided(self.shape, self.strides, base.storage_offset() + self.offset)
+
+    def _parts_of_window(self, base):
+        """The parts of the window's complex numbers: the view's last dimension is that of a number's two parts."""
+        shape, strides, offset = self.shape[:-1], tuple([stride // 2 for stride in self.strides[:-1]]), self.offset // 2
+        if (base.shape, base.stride(), 0) != (shape, strides, offset):
+            base = base.as_strided(shape, strides, base.storage_offset() + offset)
+        return functions.view_as_real(base)
 
 
 def _holds_pairs(array):

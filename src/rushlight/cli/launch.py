@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from pathlib import Path
 
@@ -23,8 +24,9 @@ from .errors import CommandError
 
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 _GRACE = 3.0  # seconds that the processes have to end by themselves
-_MILLISECONDS = 50
+_PAUSE = 0.05  # seconds between two looks at the processes
 _INTERRUPTED = 128 + signal.SIGINT
+_INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM)
 # torchrun's arguments that say nothing here: with a value, and without.
 _IGNORED = "rdzv-backend rdzv-endpoint rdzv-id rdzv-conf monitor-interval start-method role local-addr node-rank numa-binding shutdown-timeout"
 _IGNORED_FLAGS = "standalone use-env use-agent-store"
@@ -51,6 +53,9 @@ def add_launch(commands):
     launch.add_argument("-m", "--module", action="store_true", help="the script is the name of a module")
     launch.add_argument(*_spelled("master-addr"), default="127.0.0.1", help=argparse.SUPPRESS)
     launch.add_argument(*_spelled("master-port"), default="29500", help=argparse.SUPPRESS)
+    launch.add_argument(
+        "--local-rank-argument", action="store_true", help=argparse.SUPPRESS
+    )  # torch.distributed.launch's way
     for name in _IGNORED.split():
         launch.add_argument(*_spelled(name), help=argparse.SUPPRESS)
     for name in _IGNORED_FLAGS.split():
@@ -69,6 +74,10 @@ def execute(options):
     for name in _REFUSED.split():
         if getattr(options, name.replace("-", "_")) is not None:
             raise CommandError(f"--{name} of torchrun is not there: what the processes print comes with their ranks")
+    if sys.platform == "win32":
+        raise CommandError(
+            "`rushlight launch` on Windows is not in this version: mpiexec -n 2 python script.py starts processes there"
+        )
     if importlib.util.find_spec("mpi4py") is None:
         raise CommandError("several processes work together over MPI: pip install 'rushlight[mpi]'")
     hosts = _hosts(options)
@@ -115,8 +124,10 @@ def _command(options, hosts):
         words += ["--host", ",".join(f"{host}:{count}" for host in hosts)] if hosts else []
     elif hosts:
         words += ["-hosts", ",".join(hosts), "-ppn", str(count)]
-    words += [sys.executable, "-m", "rushlight.cli.launched", *(["-m"] if options.module else []), options.script]
-    return words + options.arguments
+    words += [sys.executable, "-m", "rushlight.cli.launched"]
+    words += ["--local-rank"] if options.local_rank_argument and not options.use_env else []
+    words += ["-m"] if options.module else []
+    return [*words, options.script, *options.arguments]
 
 
 def _is_open_mpi():
@@ -145,7 +156,7 @@ def _run(command, environment):
     environment = {**environment, "RUSHLIGHT_LAUNCH_FOLDER": str(folder)}
     process = subprocess.Popen(command, env=environment, start_new_session=True, preexec_fn=_end_with_parent)
     watch = _Watch(folder)
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    before = [signal.signal(each, _interrupt) for each in _INTERRUPTIONS]
     try:
         while (status := process.poll()) is None:
             watch.look()
@@ -153,7 +164,8 @@ def _run(command, environment):
         status = _INTERRUPTED
     finally:
         _end(process)
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in zip(_INTERRUPTIONS, before):
+            signal.signal(each, handler)
         watch.look()
         notes = watch.notes()
         shutil.rmtree(folder, ignore_errors=True)
@@ -161,11 +173,14 @@ def _run(command, environment):
 
 
 class _Watch:
-    """Sees in which order the processes on this machine end: where one is killed, MPI's launcher kills the others."""
+    """Sees in which order the processes on this machine end: where one is killed, MPI's launcher kills the others.
+
+    Linux's epoll tells of what is ready in the order in which it became so; elsewhere nobody is watched.
+    """
 
     def __init__(self, folder):
         self.folder, self.ended, self._watched = folder, [], {}
-        self._poll = select.poll()
+        self._poll = select.epoll() if hasattr(os, "pidfd_open") else None
 
     def notes(self):
         """What the processes have written down, so far, of themselves."""
@@ -173,17 +188,20 @@ class _Watch:
 
     def look(self):
         """Wait a little for one to end."""
+        if self._poll is None:
+            time.sleep(_PAUSE)
+            return
         for note in self.notes():
             process = note["process"]
-            if process not in self._watched.values() and process not in self.ended and hasattr(os, "pidfd_open"):
+            if process not in self._watched.values() and process not in self.ended:
                 try:
                     descriptor = os.pidfd_open(process)
                 except ProcessLookupError:
                     self.ended.append(process)
                     continue
                 self._watched[descriptor] = process
-                self._poll.register(descriptor, select.POLLIN)
-        for descriptor, _ in self._poll.poll(_MILLISECONDS):
+                self._poll.register(descriptor, select.EPOLLIN)
+        for descriptor, _ in self._poll.poll(_PAUSE):
             self._poll.unregister(descriptor)
             self.ended.append(self._watched.pop(descriptor))
             os.close(descriptor)
@@ -195,6 +213,8 @@ def _end_with_parent():
 
 
 def _interrupt(number, frame):
+    for each in _INTERRUPTIONS:
+        signal.signal(each, signal.SIG_IGN)  # what ends the processes is not interrupted
     raise KeyboardInterrupt
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from rushlight.distributed.last_words import keep_memory, release_memory
 from rushlight.distributed.meeting import local_rank, ranks
 from rushlight.distributed.streams import RankedStream
 
@@ -19,7 +21,7 @@ _LAST_WORDS = 0.3  # seconds that MPI's launcher is given to pass on what was pr
 
 
 def main(arguments):
-    """Run a script, or with -m a module; returns the exit status."""
+    """Run a script, or with -m a module, with --local-rank before it told its local rank as an argument; returns the exit status."""
     rank, size = ranks("env://", -1, -1)
     own = local_rank() or 0
     machines = max(1, size // int(os.environ["LOCAL_WORLD_SIZE"]))
@@ -27,6 +29,8 @@ def main(arguments):
         "RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(own), "ROLE_RANK": str(rank), "ROLE_WORLD_SIZE": str(size),
         "GROUP_RANK": str(rank // int(os.environ["LOCAL_WORLD_SIZE"])), "GROUP_WORLD_SIZE": str(machines), "ROLE_NAME": "default",
     }  # fmt: skip
+    if not faulthandler.is_enabled():
+        faulthandler.enable()  # shows the line where machine code fails
     streams = [RankedStream(stream, f"[rank{rank}]: ") for stream in (sys.stdout, sys.stderr)]
     sys.stdout, sys.stderr = streams  # for which the script may have others
     note = Path(os.environ["RUSHLIGHT_LAUNCH_FOLDER"], f"{rank}.json")
@@ -41,16 +45,18 @@ def main(arguments):
     }
     _write(note, told)
     before = sys.excepthook
+    keep_memory()
 
     def hook(kind, error, trace):
+        release_memory()
         _write(note, told | {"status": 1, "error": f"{kind.__name__}: {error}".split("\n")[0], "time": time.time()})
         before(kind, error, trace)
         _pass_on_last_words(streams)
 
     sys.excepthook = hook
-    as_module = arguments[:1] == ["-m"]
+    as_module, name, arguments = _split(arguments, own)
     try:
-        status = (run_module if as_module else run_script)(*_split(arguments[as_module:]))
+        status = (run_module if as_module else run_script)(name, arguments)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
         if status == 1 and not isinstance(end.code, int):
@@ -62,8 +68,13 @@ def main(arguments):
     return 0
 
 
-def _split(arguments):
-    return arguments[0], arguments[1:]
+def _split(arguments, own):
+    """Whether a module is to be run, the name of it or of the script, and its arguments."""
+    told = [f"--local-rank={own}"] if arguments[0] == "--local-rank" else []
+    arguments = arguments[len(told) :]
+    as_module = arguments[0] == "-m"
+    name, *given = arguments[as_module:]
+    return as_module, name, told + given
 
 
 def _write(note, told):

@@ -7,6 +7,7 @@ import sys
 
 from ..base.errors import hinted
 from . import meeting, monitor
+from .last_words import keep_memory, release_memory
 from .streams import RankedStream
 from .transport import Messages, has_mpi, mpi
 
@@ -62,8 +63,10 @@ def _end_all_on_errors(rank, joined):
     """Let an error that nobody caught end the processes of all ranks, with its traceback."""
     global _hook_before
     _hook_before = before = sys.excepthook
+    keep_memory()
 
     def hook(kind, error, trace):
+        release_memory()
         sys.stdout.flush()
         if not isinstance(sys.stderr, RankedStream):
             sys.stderr = RankedStream(sys.stderr, f"[rank{rank}]: ")

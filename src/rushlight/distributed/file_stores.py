@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import fcntl
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from ..base.errors import hinted
+from ..base.sharing import alive, held
 from .errors import DistNetworkError, DistStoreError
 from .meeting import folder_of
 from .stores import Store
@@ -31,8 +31,7 @@ class _SharedTable(Store):
     @contextmanager
     def _open(self):
         """The file, which no other process opens meanwhile."""
-        with open(self.path, "a+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with open(self.path, "a+b") as file, held(file):
             file.seek(0)
             yield file
 
@@ -146,10 +145,9 @@ class TCPStore(_SharedTable):
 def _alive(path: Path) -> bool:
     """Whether the process that a file names runs."""
     try:
-        os.kill(int(path.read_text()), 0)
-    except (FileNotFoundError, ValueError, ProcessLookupError):
+        return alive(int(path.read_text()))
+    except (FileNotFoundError, ValueError):
         return False
-    return True
 
 
 def _remove(folder, process):

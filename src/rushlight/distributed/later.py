@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 from ..base.absent import AbsentNames
 from .placements import BY_NAME
 
 _FSDP = "LocalOptimStateDictConfig LocalStateDictConfig OptimStateKeyType"
 _RPC = """BackendType RRef RpcBackendOptions TensorPipeRpcBackendOptions get_worker_info init_rpc is_available remote rpc_async
-    rpc_sync shutdown"""
+    rpc_sync shutdown WorkerInfo"""
 
 # Module below torch.distributed -> its names.
 _NAMES = {
@@ -34,10 +36,12 @@ _NAMES = {
     "fsdp.wrap": "_or_policy enable_wrap wrap",
     "launcher": "",
     "launcher.api": "LaunchConfig elastic_launch launch_agent",
+    "nn": "RemoteModule",
     "optim": "DistributedOptimizer PostLocalSGDOptimizer",
     "pipelining": "ScheduleDualPipeV ScheduleInterleavedZeroBubble ScheduleZBVZeroBubble",
     "rpc": _RPC,
     "rpc.api": f"{_RPC} _all_gather _require_initialized",
+    "rpc.functions": "async_execution",
     "tensor.debug": "CommDebugMode visualize_sharding",
     "tensor.experimental": "context_parallel local_map register_sharding",
     "utils": "_sync_module_states",
@@ -49,9 +53,20 @@ def is_available() -> bool:
     return False
 
 
+def async_execution(fn):
+    """Mark a function that other processes call and that returns a future of what they get; a decorator."""
+
+    @functools.wraps(fn)
+    def marked(*args, **kwargs):
+        return fn(*args, **kwargs)
+
+    marked._wrapped_async_rpc_function = fn
+    return marked
+
+
 LATER = AbsentNames(
     __package__,
     _NAMES,
     "process groups, collectives and DistributedDataParallel are there, over MPI",
-    {**BY_NAME, is_available.__name__: is_available},
+    {**BY_NAME, is_available.__name__: is_available, async_execution.__name__: async_execution},
 )

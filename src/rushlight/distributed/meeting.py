@@ -14,11 +14,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 from ..base.errors import hinted
+from ..base.sharing import alive, own_folder
 from . import placeholder
 
 # A launcher's names of rank, number of processes, and rank on the machine.
@@ -114,19 +114,14 @@ def _take(wanted, taken):
     except FileNotFoundError:
         return None
     told = json.loads(taken.read_text())
-    return told if placeholder.alive(int(told.pop(placeholder.PLACEHOLDER))) else None
+    return told if alive(int(told.pop(placeholder.PLACEHOLDER))) else None
 
 
 def folder_of(method):
     """Where processes that name the same place meet: a folder of the user's own."""
     if method.startswith("env"):
         method = f"tcp://{os.environ.get('MASTER_ADDR', 'localhost')}:{os.environ.get('MASTER_PORT', '29500')}"
-    name = hashlib.sha256(method.encode()).hexdigest()[:16]
-    folder = Path(tempfile.gettempdir()) / f"rushlight-{os.getuid()}-{name}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
-        raise RuntimeError(hinted(f"{folder} belongs to another user", "set TMPDIR to a folder of your own"))
-    return folder
+    return own_folder(hashlib.sha256(method.encode()).hexdigest()[:16])
 
 
 def mpiexec():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -9,10 +10,18 @@ import sys
 def main(args=None):
     """Run ``rushlight launch`` with torchrun's arguments; ends this process where it fails.
 
-    ``args``: default: those of the command line.
+    ``args``: default: those of the command line; this process becomes the launcher then, which signals reach.
     """
-    given = sys.argv[1:] if args is None else list(args)
-    process = subprocess.Popen([sys.executable, "-m", "rushlight", "launch", *given])
+    launch(args)
+
+
+def launch(args, *options):
+    """`main`, with options of ``rushlight launch`` that torchrun does not have."""
+    command = [sys.executable, "-m", "rushlight", "launch", *options, *(sys.argv[1:] if args is None else args)]
+    if args is None:
+        sys.stdout.flush()
+        os.execv(sys.executable, command)
+    process = subprocess.Popen(command)
     while True:
         try:
             status = process.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
@@ -13,6 +14,7 @@ _SPINS = 2000  # tests of a request before the processor is offered to others
 # Seconds after which the others are not near, and waiting need not be quick: more for each byte that is on its way.
 _NEAR, _NEAR_FOR_A_BYTE, _LATE = 0.005, 4e-9, 1.0
 _PAUSE, _LONG_PAUSE = 0.0001, 0.0005
+_give_way = getattr(os, "sched_yield", None) or functools.partial(time.sleep, 0)  # Windows has no other
 
 
 def is_soon_over(request):
@@ -45,7 +47,7 @@ def _wait_long(test, call, limit):
         if waited > limit:
             raise _too_late(call, limit)
         if waited < near:
-            os.sched_yield()
+            _give_way()
         elif waited < _LATE:
             time.sleep(_PAUSE)
         elif monitor.gone():

@@ -209,6 +209,7 @@ def binary_cross_entropy_with_logits(
 class binary_cross_entropy_with_logits_steps:
     """The reduced ``losses`` of operands of several dtypes, with derivatives in PyTorch's steps: the first of each decides its dtype."""
 
+    real = "binary_cross_entropy_with_logits"
     keeps = ("target",)
     constants = dict.fromkeys(("weight", "pos_weight"), "binary_cross_entropy_with_logits")
 
@@ -337,6 +338,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 class soft_margin_loss_pair:
     """The logistic loss of targets 1 and -1."""
 
+    real = "soft_margin_loss"
     constants = {"target": "soft_margin_loss"}
 
     def element(m, self, target):

@@ -10,6 +10,7 @@ from ..base.lazy import stored_in
 from ..base.scalars import c_name
 from ..base.shapes import broadcast_shapes, wrap_own_dim
 from .blockwise import FEW
+from .elementwise.checks import refuse_complex_gradient
 from .join import common_array_dtype
 from .reduce import add_up
 from .table import composite, conj, functions, is_half, op, widened
@@ -494,6 +495,8 @@ def bilinear(input1, input2, weight, bias=None):
     if input1.numel() and input2.numel() and weight.numel():
         refuse_bools(input1._array, "bmm")
     found = functions.einsum("...i,oij,...j->...o", input1, weight, input2)
+    if found.requires_grad:
+        refuse_complex_gradient("_trilinear", found)
     return found if bias is None else found + bias
 
 

@@ -278,6 +278,8 @@ def _written(array, src, name, *arguments):
 class select_scatter:
     """A copy of the tensor with ``src`` at ``index`` of dimension ``dim``."""
 
+    real = "select_scatter"
+
     def forward(self, src, dim, index):
         return _written(self, src, "select", dim, index)
 
@@ -291,6 +293,8 @@ class select_scatter:
 @op("slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor")
 class slice_scatter:
     """A copy of the tensor with ``src`` at the elements ``start`` to ``end``, every ``step``-th, of dimension ``dim``."""
+
+    real = "slice_scatter"
 
     def forward(self, src, dim, start, end, step):
         return _written(self, src, "slice_dim", dim, start, end, step)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ..base.errors import hinted
-from .elementwise.checks import NOT_FLOATING
+from .elementwise.checks import NOT_FLOATING, refuse_complex_gradient
 from .pool import dimension_name, lying_as
 from .resampling import averaging_taps, resample
 from .table import composite, functions, op
@@ -168,6 +168,8 @@ def _define(count):
         if count == 1:
             return functions.adaptive_avg_pool2d(input.unsqueeze(-2), (1, *sizes)).squeeze(-2)
         if count == 2 and not input._array.size and not input.is_floating_point():
+            if input.requires_grad:
+                refuse_complex_gradient("_adaptive_avg_pool2d", input)
             return input.new_empty((*input.shape[:-2], *sizes))
         return functions.adaptive_avg_pool(input, sizes)
 

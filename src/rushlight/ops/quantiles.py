@@ -129,9 +129,9 @@ median, nanmedian = _median("median", False), _median("nanmedian", True)
 class kthvalue_pair:
     """The k-th smallest element along one dimension (k counts from 1), and where it is."""
 
+    real = "kthvalue"
+
     def forward(self, k, dim, keepdim):
-        if self.ndim:
-            refuse(self, "kthvalue_cpu", "cb")
         axis = _checked_axis("kthvalue", self, dim)
         length = self.shape[axis] if self.ndim else 1
         if not 1 <= k <= length:
@@ -143,6 +143,7 @@ class kthvalue_pair:
             )
         if self.ndim == 0:
             return self.copy(), np.zeros((), np.int64)
+        refuse(self, "kthvalue_cpu", "cb")
         positions = np.argpartition(widened(self), k - 1, axis).take(k - 1, axis)
         return _with_dimension(take_positions(self, positions, axis), positions, axis, keepdim, self.ndim)
 
@@ -160,6 +161,8 @@ def kthvalue(input, k, dim=-1, keepdim=False):
 @op("mode(Tensor self, int dim=-1, bool keepdim=False) -> Tensor[]", names=(), node="ModeBackward0")
 class mode_pair:
     """The most frequent element along one dimension (the smallest of equals), and its last position."""
+
+    real = "mode"
 
     def forward(self, dim, keepdim):
         if self.ndim and self.size:  # PyTorch starts no kernel for fewer

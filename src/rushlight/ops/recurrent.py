@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from ..base.dtypes import bfloat16, float32
 from .blockwise import larger
 from .recording import is_recorded
 from .table import conj, functions, op, widened
@@ -70,11 +71,16 @@ def on_arrays(formula, *arrays_and_flags):
 # ---------------------------------------------------------------- LSTM
 
 
+def lstm_node(input, *others):
+    """The node's name: PyTorch computes other dtypes than these step by step."""
+    return "MkldnnRnnLayerBackward0" if input.dtype in (float32, bfloat16) else "StackBackward0"
+
+
 @op(
     "lstm_layer(Tensor gates, Tensor hidden, Tensor cell, Tensor weight, bool reverse=False) "
     "-> (Tensor, Tensor, Tensor)",
     names=(),
-    node="MkldnnRnnLayerBackward0",
+    node=lstm_node,
 )
 class lstm_layer:
     """One LSTM layer over a padded sequence, in one direction.

@@ -14,6 +14,7 @@ from .recurrent import (
     gru_layer,
     lstm_gradients,
     lstm_layer,
+    lstm_node,
     on_arrays,
     rnn_gradients,
     rnn_layer,
@@ -79,7 +80,7 @@ def _samples(gates, states, *flags):
     "lstm_sequence(Tensor input, Tensor? hidden, Tensor? cell, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
     "Tensor? b_hh=None, bool reverse=False) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
     names=(),
-    node="MkldnnRnnLayerBackward0",
+    node=lstm_node,
 )
 class lstm_sequence:
     """One LSTM layer: hidden states, the last one, the last cell state, all cell states, and the gates' values."""

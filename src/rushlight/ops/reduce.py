@@ -263,7 +263,7 @@ class prod_all:
             if elements.size - np.count_nonzero(elements) > 1 and not is_recorded(grad, self):
                 return functions.zeros_like(self)  # also where the gradient is not finite
             flat = self.reshape(-1)
-            return (grad * conj(_products_of_others(flat, 0))).reshape(self.shape)
+            return _beside_zeros(grad, flat, 0).reshape(self.shape)
         return grad * conj(result / self)
 
 
@@ -280,7 +280,7 @@ class prod_dim:
         if not keepdim and self.ndim:
             grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)
         if self.ndim and not functions.elements_of(self).all():
-            return grad * conj(_products_of_others(self, dim))
+            return _beside_zeros(grad, self, dim)
         return grad * conj(result / self) if self.ndim else grad
 
 
@@ -295,13 +295,16 @@ def _product(array, axes, keepdim, dtype):
     return found if wide is kind.numpy else found.astype(kind.numpy)
 
 
-def _products_of_others(tensor, dim):
-    """Along ``dim``, for each element the product of all others: the products before it times those after it."""
-    ones = functions.ones_like(tensor.narrow(dim, 0, 1))
+def _beside_zeros(grad, tensor, dim):
+    """The gradient of the product along ``dim`` where elements may be 0: ``grad`` times the products before each element and
+    after it, of which an only element has none."""
     length = tensor.shape[dim]
+    if length == 1:
+        return grad
+    ones = functions.ones_like(tensor.narrow(dim, 0, 1))
     before = functions.cat([ones, tensor.narrow(dim, 0, length - 1)], dim).cumprod(dim)
     after = functions.cat([ones, tensor.narrow(dim, 1, length - 1).flip(dim)], dim).cumprod(dim).flip(dim)
-    return before * after
+    return grad * conj(before * after)
 
 
 @composite(out=True)

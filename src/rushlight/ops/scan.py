@@ -100,6 +100,7 @@ def _cumprod_gradient(grad, self, dim):
 def _running_extreme(name, ufunc):
     class record:
         by_rows = True
+        real = name
 
         def forward(self, dim):
             if not self.ndim:

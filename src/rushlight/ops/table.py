@@ -66,6 +66,7 @@ What a record may hold:
   of the bound values that gives it;
 - ``no_derivative``: the error, an exception class and PyTorch's sentence, of a backward call that comes to an operation
   without derivatives (its own name is in it by default), or a function of the bound values that gives them;
+- ``real``: the function that PyTorch's message names where a complex result would require grad, which it refuses;
 - ``tracked``: how many of its results require grad, unless all do; the others are constants, also for derivative rules;
 - ``whole(array)`` and ``whole_gradient(grad, shape)``: (reductions) the result over all elements of a float32 or float64
   array, as a 0-dim array, and its gradient: the short path of a call without arguments;
@@ -222,6 +223,7 @@ class Op(Described):
     keeps: tuple[str, ...] = ()
     unshown: tuple[str, ...] = ()
     aside = ""
+    real: str | None = None
     tracked = ALL
     bits = staticmethod(_same_bits)
 

@@ -6,14 +6,19 @@ from ..base.errors import hinted
 from ..tensor import Tensor
 
 
-def check_learning_rate(lr, message="Invalid learning rate: {}"):
-    """A number or a one-element tensor, not negative."""
+def check_one_rate(lr):
+    """A number or a tensor of one element."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError(
             hinted(
                 "Tensor lr must be 1-element", f"it has the shape {tuple(lr.shape)}; for one rate a layer use groups"
             )
         )
+
+
+def check_learning_rate(lr, message="Invalid learning rate: {}"):
+    """A number or a one-element tensor, not negative."""
+    check_one_rate(lr)
     if not 0.0 <= lr:  # noqa: SIM300 (as PyTorch: what is said of strings shows the order)
         raise ValueError(hinted(message.format(lr), "a learning rate is zero or positive; maximize=True climbs"))
 

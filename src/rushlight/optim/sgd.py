@@ -10,7 +10,7 @@ from ..autograd import no_grad
 from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor import Tensor
-from .checks import check_fused, check_learning_rate, check_not_negative
+from .checks import check_fused, check_one_rate
 from .elementwise import ElementwiseOptimizer, direction
 from .functional import step_lists
 
@@ -59,8 +59,10 @@ class SGD(ElementwiseOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_learning_rate(lr)
-        check_not_negative(momentum=momentum, weight_decay=weight_decay)
+        check_one_rate(lr)
+        for name, value in (("learning rate", lr), ("momentum value", momentum), ("weight_decay value", weight_decay)):
+            if value < 0.0:  # which NaN is not
+                raise ValueError(hinted(f"Invalid {name}: {value}", "it is zero or positive; maximize=True climbs"))
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError(
                 hinted(

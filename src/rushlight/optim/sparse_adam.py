@@ -53,21 +53,29 @@ class SparseAdam(Optimizer):
         maximize: bool = False,
     ) -> None:
         check_learning_rate(lr)
-        if not lr > 0.0:
+        if not 0.0 < lr:  # noqa: SIM300 (as PyTorch: what is said of tuples shows the order)
             raise ValueError(f"Invalid learning rate: {lr}")
-        if not eps > 0.0:
+        if not 0.0 < eps:  # noqa: SIM300
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-        places = [
-            [number, place]
-            for number, group in enumerate(self.param_groups)
-            for place, param in enumerate(group["params"])
-            if param.layout is not strided
-        ]
+        places = self._places(lambda param: param.layout is not strided)
         if places:
             message = f"Sparse params at indices {places}: SparseAdam requires dense parameter tensors"
             raise ValueError(hinted(message, "gradients are sparse, parameters are not"))
+        places = self._places(Tensor.is_complex)
+        if places:
+            message = f"Complex params at indices {places}: SparseAdam does not support complex parameters"
+            raise ValueError(hinted(message, "torch.view_as_real gives their parts as a parameter of real numbers"))
+
+    def _places(self, is_refused: Callable[[Tensor], bool]) -> list[list[int]]:
+        """The numbers of groups, and of parameters in them, that are refused."""
+        return [
+            [number, place]
+            for number, group in enumerate(self.param_groups)
+            for place, param in enumerate(group["params"])
+            if is_refused(param)
+        ]
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

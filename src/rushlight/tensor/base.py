@@ -14,7 +14,7 @@ from ..autograd.engine import execute
 from ..autograd.fitting import keep_form
 from ..autograd.hooks import HookDict, add_hook, hooks_of, warn_if_has_hooks
 from ..autograd.names import described
-from ..autograd.node import INFERENCE, LEAF, UNTOUCHED, AccumulateGrad, edge_of, leads_nowhere
+from ..autograd.node import DETACHED, INFERENCE, LEAF, UNTOUCHED, AccumulateGrad, edge_of, leads_nowhere
 from ..autograd.views import View, known_edge
 from ..base import dtypes
 from ..base.arrays import address_of, deep_copy, element_strides, storage_bytes
@@ -282,7 +282,7 @@ class Tensor(TensorBase, metaclass=TensorMeta):
                     "this tensor was made inside torch.inference_mode()",
                 )
             )
-        return counter.value
+        return counter.value % DETACHED
 
     def _is_tracked(self):
         """Whether derivatives of any kind flow through this tensor; inside transforms, at any of their levels."""

@@ -27,6 +27,7 @@ def linear(op):
     elements = elements_of(op.name)
     op.node_base = LinearNode
     with_bias, without = (op_node_class(op.node_name(None, None, bias), LinearNode) for bias in (0, None))
+    without.has_bias = False
 
     def call(input, weight, bias=None):
         if (
@@ -65,9 +66,11 @@ class LinearNode(OpNode):
     """
 
     __slots__ = ()
+    has_bias = True
 
     def shown_places(self):
-        return sorted(super().shown_places(), key=_BIAS.__ne__)  # which PyTorch's `addmm` takes first
+        places = super().shown_places()
+        return sorted(places, key=_BIAS.__ne__) if self.has_bias else places[:_BIAS]  # PyTorch's `addmm` takes it first
 
     def apply(self, *grads):
         plan, versions, grad = self.plan, self.versions, grads[0]

@@ -138,6 +138,18 @@ part.detach_()
 )
 Case(
     LEAVES,
+    "Backward through what was detached in place",
+    """
+x = torch.ones(4, requires_grad=True) * 1
+loss = (x * x).sum()
+x.detach_()
+loss.backward()
+""",
+    "The product keeps its operand to compute the gradient, and that has left the graph since.",
+    "`x = x.detach()` leaves the tensor that the graph knows as it is.",
+)
+Case(
+    LEAVES,
     "A NumPy array of a tensor that requires grad",
     """
 w = torch.ones(2, requires_grad=True)

@@ -205,6 +205,8 @@ def states_of_fully_sharded_training_by_names():
 
 def whole_parameters_come_and_go():
     model = FSDP(network(nn.BatchNorm1d(8)), auto_wrap_policy=fsdp_policy)
+    first = next(each for each in model.modules() if isinstance(each, nn.Linear))
+    assert "bias=True" in str(first) and first.weight.is_meta  # shapes without numbers, before they come and after
     names = ["0.weight", "0.bias", *("1." + name for name in nn.BatchNorm1d(8).state_dict()), "3.weight", "3.bias"]
     state = model.state_dict()
     assert list(state) == names and state["0.weight"].shape == (8, 4)
@@ -212,8 +214,9 @@ def whole_parameters_come_and_go():
     assert not any(model.load_state_dict(doubled))
     close(model.state_dict()["3.weight"], doubled["3.weight"])
     with FSDP.summon_full_params(model):
+        assert isinstance(first.weight, nn.Parameter)
         model.module[0].weight.data.fill_(3.0)
-    assert not hasattr(model.module[0], "weight") and model.state_dict()["0.weight"].unique().tolist() == [3.0]
+    assert first.weight.is_meta and model.state_dict()["0.weight"].unique().tolist() == [3.0]
     with FSDP.state_dict_type(model, fsdp.StateDictType.FULL_STATE_DICT, fsdp.FullStateDictConfig(rank0_only=True)):
         assert len(model.state_dict()) == (len(names) if rank == 0 else 0)
     half = FSDP(network(), mixed_precision=fsdp.MixedPrecision(param_dtype=torch.bfloat16))

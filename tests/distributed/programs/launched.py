@@ -1,8 +1,10 @@
 """A script for `rushlight launch` that says `import torch`, and ends as its first argument says."""
 
 import os
+import resource
 import sys
 import time
+from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -23,6 +25,12 @@ if rank == "1":
         raise ValueError("a bad number")
     if mode == "kill":
         os.kill(os.getpid(), 9)
+    if mode == "memory":
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize(),) * 2)
+        held = []
+        while True:
+            held.append(bytearray(4096))
     if mode == "vanish":
         os._exit(0)
     if mode == "leave":

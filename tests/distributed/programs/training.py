@@ -117,9 +117,11 @@ class Words(nn.Module):
         return self.head(found + self.bags(words) if with_bags else found)
 
 
-def sparse(steps=3, bags=lambda step: True, joining=False, **options):
+def sparse(steps=3, bags=lambda step: True, joining=False, hook=None, **options):
     module = DDP(Words(), **options)
     optimizer, seen = m.optim.SGD(module.parameters(), lr=0.1), []
+    if hook is not None:
+        module.register_comm_hook(seen, hook)
     with module.join() if joining else m.enable_grad():
         for step in range(steps):
             optimizer.zero_grad(set_to_none=step != 1)
@@ -137,6 +139,27 @@ CASES["sparse small buckets"] = lambda: sparse(bucket_cap_mb=0.0001)
 CASES["sparse never used"] = lambda: sparse(bags=lambda step: False, find_unused_parameters=True)
 CASES["sparse static"] = lambda: sparse(static_graph=True)
 CASES["sparse joined"] = lambda: sparse(2 + rank, joining=True)
+
+
+def watching(seen, bucket):
+    """A hook that sees what buckets hold, in the order in which they come."""
+    buffer = bucket.buffer()
+    shapes = sorted(tuple(each.shape) for each in bucket.gradients())
+    seen.append(
+        [bucket.index(), bucket.is_last(), buffer.is_sparse, list(buffer.shape), len(bucket.parameters()), str(shapes)]
+    )
+    return d.all_reduce(buffer.div_(size), async_op=True).get_future().then(lambda future: future.value()[0])
+
+
+for _name, _options in {
+    "": {},
+    "views": {"gradient_as_bucket_view": True},
+    "joined": {"steps": 2 + rank, "joining": True},
+}.items():
+    CASES[f"sparse hook {_name}"] = lambda options=_options: sparse(hook=watching, **options)
+CASES["sparse hook of half precision"] = lambda: sparse(
+    hook=lambda seen, bucket: default_hooks.bf16_compress_hook(None, bucket)
+)
 
 
 @case

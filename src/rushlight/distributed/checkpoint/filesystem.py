@@ -1,17 +1,19 @@
 """``torch.distributed.checkpoint.filesystem``: checkpoints in folders that all processes see.
 
-A checkpoint is there once its file ``.metadata`` is, which comes last: each process writes its values to a file of another name
-first; when all have, the coordinator removes the metadata of an older checkpoint, gives the files their names and writes
-``.checksums`` and ``.metadata``. Whatever is cut off before leaves the older checkpoint, or none, but never a mixture. What is read
-is compared with its checksum.
+A checkpoint is there once its file ``.metadata`` is, which comes last: each process writes its values to an unfinished file; when
+all have, the coordinator gives the files names that an older checkpoint in the folder does not use, adds to ``.checksums``, puts
+the new ``.metadata`` in the place of the old one, and takes away what is no longer named. Whatever is cut off leaves the older
+checkpoint or the new one, whole. What is read is compared with its checksum.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import uuid
+import warnings
 import zlib
 from collections import defaultdict
 from dataclasses import replace
@@ -30,6 +32,10 @@ from .storage import StorageReader, StorageWriter, WriteResult
 
 _METADATA, _CHECKSUMS, _UNFINISHED = ".metadata", ".checksums", ".unfinished"
 _SUFFIX = ".distcp"
+_OVER = (
+    "Detected an existing checkpoint in {}, overwriting since self.overwrite=True. Past version 2.5 of PyTorch, `overwrite` will "
+    "default to False. Set this variable to True to maintain this functionality or False to raise when an existing checkpoint is found."
+)
 
 
 def _finished(result: Any) -> Any:
@@ -45,6 +51,20 @@ def _write(path: Path, data: bytes, sync: bool) -> None:
         file.write(data)
         _flush(file, sync)
     os.replace(new, path)
+
+
+def _end(series: int) -> str:
+    """The end of the files' names; checkpoints that follow each other in a folder have different ones."""
+    return f"_{series}{_SUFFIX}"
+
+
+def _sums(folder: Path, metadata: Metadata | None) -> dict[str, dict[str, dict[str, int]]]:
+    """The checksums of a checkpoint by its id; none where there is no checkpoint, or PyTorch wrote it."""
+    path = folder / _CHECKSUMS
+    if metadata is None or metadata.storage_meta is None or not path.exists():
+        return {}
+    own = metadata.storage_meta.save_id
+    return {key: sums for key, sums in json.loads(path.read_bytes()).items() if key == own}
 
 
 def _flush(file: Any, sync: bool) -> None:
@@ -84,10 +104,23 @@ class FileSystemWriter(StorageWriter):
             raise RuntimeError(hinted(message, f"{self.path} holds one"))
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        if self.overwrite and (self.path / _METADATA).exists():
+            warnings.warn(_OVER.format(self.path), stacklevel=2)
         return plan
 
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
-        return [replace(plan, storage_data=f"__{rank}_") for rank, plan in enumerate(plans)]
+        older = self._older()
+        used = {each.relative_path for each in older.storage_data.values()} if older is not None else set()
+        series = next(number for number in itertools.count() if not any(name.endswith(_end(number)) for name in used))
+        return [replace(plan, storage_data=f"__{rank}{_end(series)}") for rank, plan in enumerate(plans)]
+
+    def _older(self) -> Metadata | None:
+        """What the checkpoint that is in the folder already says of itself."""
+        path = self.path / _METADATA
+        try:
+            return metadata_files.read(path.read_bytes()) if path.exists() else None
+        except (UnpicklingError, EOFError):  # it is damaged: nothing of it can be loaded
+            return None
 
     def stage(self, plan: SavePlan, planner: SavePlanner) -> list[tuple[WriteItem, bytes]]:
         """What is to be written, as bytes: a copy of what the tensors hold now."""
@@ -105,7 +138,7 @@ class FileSystemWriter(StorageWriter):
         """Write what `stage` gave."""
         if not staged:
             return []
-        name, results, start = f"{plan.storage_data}0{_SUFFIX}", [], 0
+        name, results, start = plan.storage_data, [], 0
         with open(self.path / (name + _UNFINISHED), "wb") as file:
             for item, data in staged:
                 file.write(data)
@@ -120,20 +153,19 @@ class FileSystemWriter(StorageWriter):
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         written = [each for some in results for each in some]
-        files = {each.storage_data.relative_path for each in written}
-        (self.path / _METADATA).unlink(missing_ok=True)
-        for old in self.path.glob("__*" + _SUFFIX):
-            if old.name not in files:
-                old.unlink()
-        for name in files:
-            os.replace(self.path / (name + _UNFINISHED), self.path / name)
         sums: dict[str, dict[str, int]] = defaultdict(dict)
         for each in written:
             sums[each.storage_data.relative_path][str(each.storage_data.offset)] = each.checksum
-        _write(self.path / _CHECKSUMS, json.dumps(sums).encode(), self.sync_files)
+        for name in sums:
+            os.replace(self.path / (name + _UNFINISHED), self.path / name)
+        known = {self.save_id: sums, **_sums(self.path, self._older())}
+        _write(self.path / _CHECKSUMS, json.dumps(known).encode(), self.sync_files)
         metadata.storage_data = {each.index: each.storage_data for each in written}
         metadata.storage_meta = self.storage_meta()
         _write(self.path / _METADATA, metadata_files.written(metadata), self.sync_files)
+        for old in self.path.glob(f"__*{_SUFFIX}*"):
+            if old.name not in sums:
+                old.unlink()
 
     def storage_meta(self) -> StorageMeta | None:
         return StorageMeta(self.path, self.save_id)
@@ -173,8 +205,7 @@ class FileSystemReader(StorageReader):
 
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
         self.storage_data = metadata.storage_data
-        sums = self.path / _CHECKSUMS  # which checkpoints of PyTorch's do not have
-        self._sums = json.loads(sums.read_bytes()) if sums.exists() else {}
+        self._sums = next(iter(_sums(self.path, metadata).values()), {})
 
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
         return plan

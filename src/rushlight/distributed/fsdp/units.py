@@ -26,6 +26,7 @@ class _Place(NamedTuple):
     shape: Any
     start: int
     elements: int
+    outline: Any  # what modules have while the unit is not gathered: shape and dtype without numbers
 
 
 class _Gathered(Function):
@@ -69,7 +70,8 @@ class Unit:
             holders = [
                 (module, name) for module in root.modules() for name, held in module._parameters.items() if held is each
             ]
-            self.places.append(_Place(holders, each.shape, start, each.numel()))
+            outline = functions.empty_like(each, device="meta", requires_grad=False)
+            self.places.append(_Place(holders, each.shape, start, each.numel(), outline))
             start += each.numel()
         self.count = start
         self.size = -(-start // group.size())
@@ -77,6 +79,7 @@ class Unit:
         for place in self.places:
             for module, name in place.holders:
                 del module._parameters[name]
+        self.hide()
 
     def _padded(self, whole: Any) -> Any:
         missing = self.size * self.group.size() - whole.numel()
@@ -121,7 +124,7 @@ class Unit:
         """Take the views away."""
         for place in self.places:
             for module, name in place.holders:
-                module.__dict__.pop(name, None)
+                module.__dict__[name] = place.outline
 
     def gathered(self) -> tuple[Any, AbstractContextManager[Any]]:
         """The whole, and the context in which it is used."""
@@ -145,6 +148,7 @@ class Unit:
                 whole[place.start : place.start + place.elements].view(place.shape), self.part.requires_grad
             )
             for module, name in place.holders:
+                del module.__dict__[name]
                 module._parameters[name] = made
         return whole
 
@@ -154,6 +158,7 @@ class Unit:
         for place in self.places:
             for module, name in place.holders:
                 del module._parameters[name]
+        self.hide()
         if keep:
             with no_grad():
                 self.part.copy_(self._own(whole))

@@ -1,5 +1,6 @@
 """``torch.distributed.nn``: collectives that autograd sees."""
 
+from ..later import LATER as _LATER
 from . import functional
 from .functional import (
     all_gather,
@@ -12,3 +13,5 @@ from .functional import (
     reduce_scatter,
     scatter,
 )
+
+__getattr__ = _LATER.of("nn")

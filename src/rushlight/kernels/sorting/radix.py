@@ -8,9 +8,9 @@ import numpy as np
 
 from ...base.arrays import result_order
 from ...base.shapes import wrap_dim
-from ...ops.table import TABLE
+from ...ops.moving import copied
+from ...ops.table import TABLE, is_half
 from ..elementwise.calls import copy, run
-from ..elementwise.half_precision import by_single_precision
 from ..language.value_types import scalar_of
 from ..places.selection import masked_select, positions
 from ..planning.layout import Layout, laid, strided
@@ -132,13 +132,13 @@ def mode_pair(self: Layout, dim, keepdim):
 
 
 @kernel_for("unique_parts")
-@by_single_precision()
 def unique_parts(self, dim, consecutive, inverse, counts):
     dtype = self.dtype
-    if dim is not None or not self.size or dtype.kind == "c" or not dtype.isnative:
+    if dim is not None or not self.size or scalar_of(dtype) is None or not dtype.isnative:
         return NotImplemented
-    if scalar_of(dtype) in (None, "f16", "bf16"):
-        return NotImplemented
+    if is_half(dtype):
+        values, *rest = unique_parts(copied(self, np.float32), dim, consecutive, inverse, counts)
+        return copied(values, dtype), *rest
     flat = np.ascontiguousarray(self).reshape(-1)
     values, places = (flat, None) if consecutive else in_order(flat, False)
     is_first = _first_of_runs(values)

@@ -12,6 +12,7 @@ from ...ops.table import functions
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
+from ..functional.attention import canonical_mask
 from ..parameter import Parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
@@ -131,6 +132,8 @@ class MultiheadAttention(Module):
         if query.is_nested or key.is_nested or value.is_nested:
             self._expect_nested(query, key, value, key_padding_mask is not None or attn_mask is not None)
             return functions.nested_self_attention(self, query, need_weights, average_attn_weights)
+        key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
+        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
         transposed = self.batch_first and query.dim() == 3
         if transposed:
             query, key, value = _transpose_together(query, key, value)

@@ -6,18 +6,22 @@ from collections import defaultdict
 from itertools import chain, repeat
 
 from ...autograd import no_grad
+from ...base.device import sparse_coo
 from ...ops.table import functions
 
 
 class GradBucket:
-    """The gradients of some parameters, one after the other in ``buffer()``."""
+    """The gradients of some parameters, one after the other in ``buffer()``; or ``sparse``, the only one of its bucket, as it is."""
 
-    def __init__(self, index, is_last, parameters):
+    def __init__(self, index, is_last, parameters, sparse=None):
         self._index, self._is_last, self._parameters = index, is_last, parameters
+        self._views = None  # of the buffer, once they were asked for
+        if sparse is not None:
+            self._buffer, self._views = sparse, []  # a sparse tensor has none
+            return
         self._sizes = [parameter.numel() for parameter in parameters]
         first = parameters[0]
         self._buffer = functions.zeros(sum(self._sizes), dtype=first.dtype, device=first.device)
-        self._views = None  # of the buffer, once they were asked for
 
     def index(self) -> int:
         """The place among all buckets; 0 is ready first."""
@@ -33,7 +37,7 @@ class GradBucket:
 
     def set_buffer(self, buffer) -> None:
         """Put another flat tensor in the place of ``buffer()``."""
-        self._buffer, self._views = buffer, None
+        self._buffer, self._views = buffer, [] if buffer.layout is sparse_coo else None
 
     def gradients(self):
         """The gradients, views of ``buffer()``."""
@@ -48,16 +52,19 @@ class GradBucket:
         return list(self._parameters)
 
 
-def assign(parameters, limits, order=None):
+def assign(parameters, limits, order=None, apart=()):
     """Places of ``parameters`` in lists, each closed once it has ``limits`` bytes; those of one list have one dtype.
 
-    The last limit holds for all further lists. ``order``: how the places are gone through; without it, from the first to the
+    The last limit holds for all further lists. ``apart``: places that have lists of their own. ``order``: how the places are gone through; without it, from the first to the
     last, and the lists come back in the order in which backward makes gradients: the last parameters first.
     """
     closed, opened, sizes = [], defaultdict(list), defaultdict(int)
     left = defaultdict(lambda: chain(limits, repeat(limits[-1])))
     bounds = {}
     for place in range(len(parameters)) if order is None else order:
+        if place in apart:
+            closed.append([place])
+            continue
         parameter = parameters[place]
         kind = parameter.dtype
         bounds.setdefault(kind, None)

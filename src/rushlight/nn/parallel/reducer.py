@@ -51,7 +51,8 @@ class Reducer:
         self._find_unused, self._as_views = find_unused, as_views
         self._caps = caps
         self.comm_hook = None  # (state, hook)
-        self._make_buckets(assign(parameters, caps if fixed_caps or find_unused else [sys.maxsize]))
+        first_caps = caps if fixed_caps or find_unused else [sys.maxsize]
+        self._make_buckets(assign(parameters, first_caps, apart=self._sparse))
         self._rebuilt = find_unused
         self._order: list[int] = []  # places, as their gradients came in the first iteration
         self._expecting = self._started = False
@@ -77,7 +78,7 @@ class Reducer:
         if self._rebuilt or not self._order:
             return False
         self._order = self._of_first_process(self._order)
-        self._make_buckets(assign(self._parameters, self._caps, self._order))
+        self._make_buckets(assign(self._parameters, self._caps, self._order, self._sparse))
         self._rebuilt = True
         return True
 
@@ -155,14 +156,7 @@ class Reducer:
             self._next += 1
 
     def set_hook(self, state, hook):
-        """Let ``hook(state, bucket)`` average the buckets, which then hold all gradients."""
-        if self._sparse:
-            raise NotImplementedError(
-                hinted(
-                    "DistributedDataParallel: communication hooks of sparse gradients are not in this version",
-                    "without a hook they are averaged; Embedding(sparse=False) has dense ones",
-                )
-            )
+        """Let ``hook(state, bucket)`` average the buckets, which then hold all gradients; a sparse one has a bucket for itself."""
         self.comm_hook = state, hook
         self._make_buckets(self._places)
 
@@ -182,7 +176,7 @@ class Reducer:
     def _fill(self, number):
         """Copy gradients into the bucket of a number, and send it on its way."""
         for place in self._alone[number]:
-            self._send_alone(place)
+            self._send_alone(number, place, self._part_of_average(place))
         if not self._together[number]:
             return
         bucket, share = self._bucket(number), self._share()
@@ -200,9 +194,10 @@ class Reducer:
                 bucket.buffer().mul_(share)
         self._send(number, bucket)
 
-    def _send_alone(self, place):
-        parameter, share = self._parameters[place], self._share()
-        grad = parameter.grad
+    def _part_of_average(self, place):
+        """What this process adds to the average of a gradient that is sent where it lies."""
+        share = self._share()
+        grad = self._parameters[place].grad
         if grad is None and place in self._sparse:
             raise RuntimeError(
                 hinted(
@@ -211,14 +206,19 @@ class Reducer:
             )
         with no_grad():
             if grad is None:
-                grad = self._zeros(place)
-            else:  # one that is not used here may have to stay
-                grad = grad * share if place in self._unused else grad.mul_(share)
+                return self._zeros(place)
+            if share == 1.0:
+                return grad
+            return (
+                grad * share if place in self._unused else grad.mul_(share)
+            )  # one that is not used here may have to stay
 
-        def finish(untouched):
-            self._keep([place], [grad], untouched)
-
-        self._calls.append((self._group.allreduce(grad), finish))
+    def _send_alone(self, number, place, grad):
+        if self.comm_hook is not None:
+            bucket = GradBucket(number, number == len(self._places) - 1, [self._parameters[place]], grad)
+            self._ask_hook(bucket, lambda result, untouched: self._keep([place], [result], untouched))
+            return
+        self._calls.append((self._group.allreduce(grad), lambda untouched: self._keep([place], [grad], untouched)))
 
     def _zeros(self, place):
         parameter = self._parameters[place].detach()
@@ -230,12 +230,15 @@ class Reducer:
 
     def _send(self, number, bucket):
         if self.comm_hook is not None:
-            state, hook = self.comm_hook
-            work = _future(hook(state, bucket))
-            self._calls.append((work, lambda untouched: self._take(number, work.value(), untouched)))
+            self._ask_hook(bucket, lambda result, untouched: self._take(number, result, untouched))
         elif self._group.size() > 1:
             work = self._group.allreduce(bucket.buffer())
             self._calls.append((work, lambda untouched: self._take(number, bucket.buffer(), untouched)))
+
+    def _ask_hook(self, bucket, take):
+        state, hook = self.comm_hook
+        work = _future(hook(state, bucket))
+        self._calls.append((work, lambda untouched: take(_tensor_of(work.value()), untouched)))
 
     def send_zeros(self):
         """Take part, without gradients of its own, in what the others do in a backward: see `join`."""
@@ -244,7 +247,7 @@ class Reducer:
         self._calls = []
         for number in range(len(self._places)):
             for place in self._alone[number]:
-                self._calls.append((self._group.allreduce(self._zeros(place)), None))
+                self._send_alone(number, place, self._zeros(place))
             if self._together[number]:
                 self._send(number, self._new_bucket(number))  # the other one may hold this process's gradients
         for work, _ in self._calls:
@@ -270,15 +273,6 @@ class Reducer:
     def _take(self, number, result, untouched):
         """Let the gradients be what came back."""
         bucket = self._bucket(number)
-        if isinstance(result, (list, tuple)) and len(result) == 1:  # what the future of a collective gives
-            result = result[0]
-        if not isinstance(result, Tensor):
-            raise RuntimeError(
-                hinted(
-                    f"Unable to cast {result} to Tensor",
-                    "the hook's future gives a flat tensor as long as bucket.buffer()",
-                )
-            )
         with no_grad():
             if result is not bucket.buffer():
                 bucket.buffer().copy_(result)
@@ -318,6 +312,20 @@ def _telling(reducer, place):
             found.ready(place)
 
     return tell
+
+
+def _tensor_of(result):
+    """The tensor that a hook's future gives."""
+    if isinstance(result, (list, tuple)) and len(result) == 1:  # what the future of a collective gives
+        result = result[0]
+    if not isinstance(result, Tensor):
+        raise RuntimeError(
+            hinted(
+                f"Unable to cast {result} to Tensor",
+                "the hook's future gives a tensor like bucket.buffer()",
+            )
+        )
+    return result
 
 
 def _future(found):

@@ -48,7 +48,11 @@ def times_alpha(array, alpha):
 
 
 def accumulate(ufunc, first, second, alpha):
-    """``first ± alpha * second``: half precision is rounded once, at the end."""
+    """``first ± alpha * second``: half precision is rounded once, at the end.
+
+    PyTorch rounds the product, too, where it goes element by element: behind the last whole vector of 32 in each row of memory, and
+    everywhere if an operand has gaps there.
+    """
     if alpha.__class__ is int and alpha == 1:
         return ufunc(first, second)
     if is_half(first.dtype):

@@ -371,6 +371,8 @@ _LIMITS = {"posinf": "max", "neginf": "min"}
 class nan_to_num:
     """nan, inf and -inf replaced: by 0 and the largest and smallest numbers of the dtype unless given."""
 
+    real = "nan_to_num"
+
     def numpy(self, nan=None, posinf=None, neginf=None):
         if self.dtype.kind in "iub":
             return self.copy()

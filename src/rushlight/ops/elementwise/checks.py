@@ -143,3 +143,14 @@ def unknown_derivative(name):
         f"{operation} that does not support it because it has not been implemented yet."  # in forward mode's words
     )
     return rule
+
+
+def refuse_complex_gradient(name, result):
+    """Refuse a complex ``result``, to be tracked, of PyTorch's function ``name``, whose derivative it has for real numbers alone."""
+    if result.is_complex():
+        raise RuntimeError(
+            hinted(
+                f"{name} does not support automatic differentiation for outputs with complex dtype.",
+                "detach() the operands, or compute with their real and imaginary parts",
+            )
+        )

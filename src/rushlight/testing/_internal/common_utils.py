@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import inspect
 import itertools
 import os
@@ -24,8 +25,9 @@ from ...random import default_generator
 from ...tensor import Tensor
 from ..comparison import assert_close, make_tensor
 
+_Inline: type
 try:
-    from expecttest import TestCase as _Inline  # has assertExpectedInline
+    _Inline = importlib.import_module("expecttest").TestCase  # has assertExpectedInline
 except ImportError:
     _Inline = unittest.TestCase
 
@@ -104,7 +106,7 @@ def disable_gc():
             gc.enable()
 
 
-class TestCase(_Inline):
+class TestCase(_Inline):  # type: ignore[misc]
     """A test case that seeds all generators before each test, and whose `assertEqual` compares tensors.
 
     >>> from rushlight.testing._internal.common_utils import TestCase
