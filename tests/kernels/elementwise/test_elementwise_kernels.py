@@ -184,8 +184,8 @@ def test_formula_agrees_with_interpreter(name, dtype):
     (entry,) = elementwise._entries.values()
     if dtype in FLOATS and entry.signature.computed == "u16":  # what moves the sign alone
         arrays, got = [array.view(np.uint16) for array in arrays], got.view(np.uint16)
-    for lanes in (4, 16) if dtype == np.float32 else (8,):
-        program = lowered(elementwise_programs.flat(entry.signature, lanes))
+    for lanes, together in ((4, 1), (16, 1), (4, 3)) if dtype == np.float32 else ((8, 1),):
+        program = lowered(elementwise_programs.flat(entry.signature, lanes, together=together))
         out = np.full(got.size + lanes, 1, got.dtype)
         with np.errstate(all="ignore"):
             interpret(program, *arrays, out, got.size, 32, 0, *entry.numbers)

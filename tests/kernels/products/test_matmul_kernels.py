@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight.kernels.language.builder import Builder
 from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.language.program import Program
 from rushlight.kernels.machine import host
 from rushlight.kernels.planning import runner
 from rushlight.kernels.planning.layout import Layout, layout_of
 from rushlight.kernels.planning.plan import Factor, Made, Plan
 from rushlight.kernels.products import linear, matmul, matmul_plan
+from rushlight.kernels.products.matmul_packing import tiling, turning
 from rushlight.kernels.products.matmul_tiny import tiny_program
 from rushlight.kernels.products.tiles import product_plan as tile_products
 from rushlight.ops import matmul as matmul_operations
@@ -403,3 +406,28 @@ def test_operations_agree_with_numpy(rng):
     x, y = matrix(rng, 4, 30, 40), matrix(rng, 4, 40, 50)
     check(matmul.bmm(x, y), x, y)
     assert matmul.mm(a[:3, :3], b[:3, :3]) is NotImplemented
+
+
+def interpreted(function, *arguments):
+    """Run a function that packs, as the one chunk of a program, in the interpreter."""
+    builder = Builder("entry", [(f"x{i}", value.type) for i, value in enumerate(function.parameters)])
+    with builder.parallel(1):
+        builder.call(function, *builder.parameters)
+    interpret(Program("packing", [function, builder.function]), *arguments)
+
+
+@pytest.mark.parametrize("lanes, rows", [(4, 6), (8, 6), (16, 3)])
+def test_packed_tiles_end_where_they_should(rng, lanes, rows):
+    """Whole vectors are stored beyond a tile's rows: what comes after them is written later, or lies outside."""
+    for depth in (1, 2, 7):
+        source, target = matrix(rng, depth, 3 * rows + 5), np.full(3 * depth * rows, np.nan, np.float32)
+        interpreted(tiling("f32", "f32", lanes, rows), source.reshape(-1), target, source.shape[1], depth, 3)
+        tiles = source[:, : 3 * rows].reshape(depth, 3, rows).swapaxes(0, 1)
+        assert np.array_equal(target.reshape(3, depth, rows), tiles)
+
+
+@pytest.mark.parametrize("width", [3, 8])
+def test_strips_are_turned_within_their_width(rng, width):
+    source, target = matrix(rng, width, 11), np.full((11, 10), np.nan, np.float32)
+    interpreted(turning("f32", "f32", 8, False), source.reshape(-1), target.reshape(-1), 11, 10, 11, width)
+    assert np.array_equal(target[:, :width], source.T) and np.isnan(target[:, width:]).all()

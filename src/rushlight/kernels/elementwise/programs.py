@@ -97,12 +97,12 @@ class _Body:
         return self.builder.convert(value, self.signature.result)
 
 
-def flat(signature, lanes, stream=False):
+def flat(signature, lanes, stream=False, together=1):
     """The program for contiguous operands of one shape: parameters ``count``, ``chunk`` and ``head`` follow ``out``.
 
     All three count elements. The first ``head`` (fewer than ``lanes``) are computed on their own, so that what follows is
     stored at multiples of a vector's size. With ``stream``, where that must be so, with chunks of whole vectors, the
-    result goes to memory past the caches.
+    result goes to memory past the caches. So many vectors as ``together`` says are loaded before the first is stored.
     """
     extents = [("count", "i64"), ("chunk", "i64"), ("head", "i64")]
     builder = Builder(signature.name, [*signature.parameters(), *extents, *signature.option_parameters()])
@@ -112,28 +112,33 @@ def flat(signature, lanes, stream=False):
     body = _Body(builder, signature, lanes, operands, builder.parameters[given + 3 :])
     bytes_stored = out.type.element.size * lanes
 
-    def compute(index, mask):
+    def computed(index, mask):
         loaded = {}
         for position, pointer in body.pointers:
             loaded[position] = body.convert(position, builder.load(pointer, index, lanes, mask))
-        value = body.result(loaded)
-        if stream and mask is None:
-            builder.store(value, out, index, stream=True, align=bytes_stored)
-        else:
-            builder.store(value, out, index, mask)
+        return body.result(loaded)
+
+    def each(begin, end, vectors):
+        """Compute what lies in whole groups of so many vectors; where they end."""
+        step = vectors * lanes
+        stop = begin + (end - begin) // step * step
+        with builder.loop(begin, stop, step) as loop:
+            places = [loop.index + k * lanes for k in range(vectors)]
+            for place, value in zip(places, [computed(place, None) for place in places]):
+                builder.store(value, out, place, stream=stream, align=bytes_stored if stream else None)
+        return stop
 
     with builder.parallel((count - head + chunk - 1) // chunk) as number:
         first = head + number * chunk
         end = builder.minimum(first + chunk, count)
-        whole = first + (end - first) // lanes * lanes
-        with builder.loop(first, whole, lanes) as loop:
-            compute(loop.index, None)
+        whole = each(each(first, end, together) if together > 1 else first, end, 1)
         if lanes > 1:
             with builder.loop(0, 2) as piece:  # the head, in the first chunk, and what is left behind the last vector
                 is_head = piece.index.equals(0)
                 left = builder.select(is_head, builder.select(number.equals(0), head, 0), end - whole)
                 with builder.when(left > 0):
-                    compute(builder.select(is_head, 0, whole), builder.first_lanes(left, lanes))
+                    place, mask = builder.select(is_head, 0, whole), builder.first_lanes(left, lanes)
+                    builder.store(computed(place, mask), out, place, mask)
     return Program(signature.name, [builder.function])
 
 

@@ -128,7 +128,7 @@ def _way(storage, sizes, steps, epilogue, accumulate, sums_rows):
             shape = _shape(shape.batch, shape.n, shape.m, shape.k, turned[1], turned[0], *turned[2:], c_turned=True)
             swapped = True
     plan = plan_product(shape, lanes, host.vector_registers(), itemsize, half, accumulate, pairs)
-    packing = plan.a_pack, plan.b_pack, plan.b_shared
+    packing = plan.a_pack, plan.b_pack, plan.b_shared, plan.whole
     options = Options(storage, compute, packed, lanes, plan.widths, plan.heights, shape.a_form, *packing, plan.resumes,
                       shape.c_turned, epilogue, sums_rows)  # fmt: skip
     return _Way(matmul_program, options, plan.sizes, plan.workspace, plan.scratch, swapped)

@@ -55,7 +55,7 @@ PLAIN = Epilogue()
 
 
 def micro_kernel(
-    storage, compute, lanes, rows, vectors, a_form, epilogue, resumes, whole=None, packed=None, given=None
+    storage, compute, lanes, rows, vectors, a_form, epilogue, resumes, whole=None, packed=None, given=None, padded=False
 ):
     """Function that computes ``rows`` rows and up to ``vectors`` vectors of C.
 
@@ -68,7 +68,8 @@ def micro_kernel(
         resume, final (with ``resumes``): add to what C holds; apply the epilogue.
         bias, addend, ld_addend, alpha: for the epilogue, at this block's place.
 
-    The first ``whole`` vectors (by default all but the last) must lie within the columns; the others may be cut off.
+    The first ``whole`` vectors (by default all but the last) must lie within the columns; the others may be cut off. Where
+    B is ``padded``, its rows can be read as whole vectors all the same: a mask would take a register in the innermost loop.
     ``packed`` is the type of B, and of A in "columns" (by default ``compute``), ``given`` that of A in "rows", the bias
     and the addend (by default ``storage``). With ``PAIRS`` one k of ``depth`` is a pair of them.
     """
@@ -83,7 +84,7 @@ def micro_kernel(
     masks = [None if j < whole else builder.first_lanes(columns - j * lanes, lanes) for j in range(vectors)]
     c_rows = [builder.offset(c, ldc * r) for r in range(rows)]
 
-    sums = _products(builder, a, lda, b, ldb, depth, rows, lanes, masks, a_form)
+    sums = _products(builder, a, lda, b, ldb, depth, rows, lanes, [None] * vectors if padded else masks, a_form)
 
     def resumed():
         """The sums with what C holds. It is added last: short chains of additions round less than one over all of k."""

@@ -69,21 +69,32 @@ def tiling(storage, compute, lanes, rows):
     """Function ``(source, target, step, depth, count)``: ``count`` tiles of ``rows`` rows each, whose elements for one k
     lie side by side, ``step`` apart from those of the next: each tile is packed over ``depth`` values of k, one tile
     after the other. All tiles move along k together, so that a line of the source is read once.
+
+    Whole vectors are stored, except for the last k: what goes beyond a tile's rows is written over by what follows. Some
+    processors take a dozen cycles for a masked store.
     """
     parameters = [("source", f"{storage}*"), ("target", f"{compute}*"), ("step", "i64"), ("depth", "i64")]
     builder = Builder(f"copy_tiles{rows}", [*parameters, ("count", "i64")])
     source, target, step, depth, count = builder.parameters
     starts = range(0, rows, lanes)
     masks = [builder.first_lanes(builder.constant(rows - start), lanes) for start in starts]
-    area = ((depth + 1) // 2 if compute == PAIRS else depth) * rows
+    in_step = 2 if compute == PAIRS else 1
+    area = (depth + (in_step - 1)) // in_step * rows
 
-    def pack(fetch, packed):
-        with builder.loop(0, count, 1, [packed]) as tiles:
-            for start, mask in zip(starts, masks):
-                builder.store(fetch(tiles.index * rows + start, mask), tiles.carry[0], start, mask)
-            tiles.carry = [builder.offset(tiles.carry[0], area)]
+    def packing(whole):
+        def pack(fetch, packed):
+            with builder.loop(0, count, 1, [packed]) as tiles:
+                for start, mask in zip(starts, masks):
+                    value = fetch(tiles.index * rows + start, mask)
+                    builder.store(value, tiles.carry[0], start, None if whole else mask)
+                tiles.carry = [builder.offset(tiles.carry[0], area)]
 
-    _for_steps(builder, compute, source, step, depth, lanes, target, rows, pack)
+        return pack
+
+    steps = builder.maximum(depth // in_step - -(-lanes // rows), 0)
+    last, place = builder.offset(source, steps * in_step * step), builder.offset(target, steps * rows)
+    _for_steps(builder, compute, source, step, steps * in_step, lanes, target, rows, packing(True))
+    _for_steps(builder, compute, last, step, depth - steps * in_step, lanes, place, rows, packing(False))
     return builder.function
 
 
@@ -104,13 +115,12 @@ def turning(storage, compute, lanes, padded, extra=(), finish=None, name="turn_s
     group = 2 if compute == "f64" else 4
     last = width - 1
     rows = [builder.offset(source, builder.minimum(last, i) * step) for i in range(lanes)]
-    mask = None if padded else builder.first_lanes(stored, lanes)
     joins = storage == "bf16" and compute == PAIRS
     in_step = 2 if joins else 1  # elements
     whole = depth // (group * in_step) * group
     wide = PAIRS if compute == PAIRS else "f64" if storage == "f64" else "f32"
 
-    def store(values, k):
+    def store(values, k, mask):
         values = values if finish is None else finish(builder, values, mask, more)
         builder.store(builder.convert(values, compute), target, k * pitch, mask)
 
@@ -122,19 +132,27 @@ def turning(storage, compute, lanes, padded, extra=(), finish=None, name="turn_s
         vectors = [_joined(builder, [pieces[i] for i in range(first, lanes, group)]) for first in range(group)]
         return _turned_groups(builder, [builder.convert(vector, wide) for vector in vectors])
 
-    with builder.loop(0, whole, group) as k:
-        for i, vector in enumerate(turned(k.index)):
-            store(vector, k.index + i)
+    def groups(mask):
+        with builder.loop(0, whole, group) as k:
+            for i, vector in enumerate(turned(k.index)):
+                store(vector, k.index + i, mask)
+        return []
+
+    mask = None if padded else builder.first_lanes(stored, lanes)
+    if padded:
+        groups(None)
+    else:  # some processors take a dozen cycles for a masked store
+        builder.choose(stored >= lanes, lambda: groups(None), lambda: groups(mask))
     if joins:
         left = depth - whole * in_step
         with builder.when(left > 0):
             for i, vector in enumerate(turned(whole, builder.first_lanes(left, group * in_step))):
                 with builder.when(left > i * in_step):
-                    store(vector, whole + i)
+                    store(vector, whole + i, mask)
         return builder.function
     rest = builder.minimum(builder.iota(f"i64x{lanes}"), builder.splat(last, lanes)) * builder.splat(step, lanes)
     with builder.loop(whole, depth) as k:
-        store(builder.convert(builder.gather(builder.offset(source, k.index), rest), wide), k.index)
+        store(builder.convert(builder.gather(builder.offset(source, k.index), rest), wide), k.index, mask)
     return builder.function
 
 

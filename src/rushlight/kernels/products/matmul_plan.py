@@ -19,12 +19,12 @@ PANEL_VECTORS = {32: (4, 8), 16: (2, 3)}  # vectors in a panel at most, and wher
 DEEPEST = 384  # k at once: longer sums in a row are less accurate, shorter ones read and write C more often
 PACK_PARTS = 4  # chunks into which the packing of a shared panel is cut
 _TURNED_ROWS = 96  # of transposed sums that wait in the nearest cache
-_PACK_STEP = 2048  # bytes between B's rows from which a panel is copied together
-_PACK_TILES = 8  # that many tiles must use a packed panel to make up for the copying
+_PACK_STEP = 1024  # bytes between B's rows from which a panel is copied together
+_PACK_TILES = 16  # that many tiles must use a packed panel to make up for the copying
 # Where a panel's row takes so many bytes, and the multipliers as long as the next one to come from the second-level cache,
-# copying pays later (64 x 512 x 784: 127 us with it, 115 without): from so many tiles on, unless the panel is more than its
-# sets of the cache hold; of A's columns, where they are so many times what those hold.
-_WIDE_BYTES, _WIDE_TILES, _WIDE_FILLS = 256, 40, 4
+# copying pays for rows farther apart, and later (64 x 512 x 784: 127 us with it, 115 without): from so many tiles on, or
+# fewer if the panel is more than its sets of the cache hold; of A's columns, where they are so many times what those hold.
+_WIDE_BYTES, _WIDE_STEP, _WIDE_TILES, _FULL_TILES, _WIDE_FILLS = 256, 2048, 40, 8, 4
 _BLOCK_TILES = 8  # of a block of rows, at least
 _WAY_BYTES, _WAYS = 1 << 16, 16  # of a second-level cache: memory so far apart shares a set, which holds so many lines
 _WANTED_CHUNKS = 16  # per product, for two or more threads to end at about the same time
@@ -76,6 +76,7 @@ class Plan(NamedTuple):
     a_pack: str | None  # None, "copied" or "turned"
     b_pack: str | None
     b_shared: bool  # whether B is packed as a whole before, not panel by panel by whoever needs it
+    whole: bool  # whether C's rows are whole vectors
     resumes: bool
     sizes: tuple
     workspace: int  # elements of workspace
@@ -113,11 +114,14 @@ def _cut(shape, lanes, registers, wanted):
 
 def _packing(shape, size, half, pairs, panels, tiles, row_bytes):
     """Whether and how A and B are packed: (for A, for B), each None, "copied" or "turned"; a panel's row has ``row_bytes``."""
-    b_far = shape.ldb * size >= _PACK_STEP and tiles >= _PACK_TILES
+    step = shape.ldb * size
     a_far = shape.lda * size >= _COLUMNS_STEP and panels > _PACK_PANELS
     if row_bytes >= _WIDE_BYTES:
-        b_far = b_far and (tiles >= _WIDE_TILES or _fills(shape.ldb * size, _pieces(shape.k)) > 1)
+        least = _FULL_TILES if _fills(step, _pieces(shape.k)) > 1 else _WIDE_TILES
+        b_far = step >= _WIDE_STEP and tiles >= least
         a_far = a_far and _fills(shape.lda * size, shape.k) >= _WIDE_FILLS
+    else:
+        b_far = step >= _PACK_STEP and tiles >= _PACK_TILES
     b_pack = "turned" if shape.b_turned else "copied" if half or b_far else None
     if pairs and shape.a_form == "rows" and shape.k % 2 == 0:
         return None, b_pack
@@ -185,7 +189,8 @@ def plan_product(shape, lanes, registers, size, half, resumes, pairs=False):
         "local_area": local_area,
     }
     numbers = tuple(sizes[name] for name in SIZES)
-    return Plan(widths, heights, a_pack, b_pack, b_shared, resumes or pieces > 1, numbers, workspace, local_area)
+    whole = shape.n % lanes == 0
+    return Plan(widths, heights, a_pack, b_pack, b_shared, whole, resumes or pieces > 1, numbers, workspace, local_area)
 
 
 def _pieces(depth):

@@ -28,6 +28,7 @@ class Options(NamedTuple):
     a_pack: str | None
     b_pack: str | None
     b_shared: bool
+    whole: bool
     resumes: bool
     c_turned: bool
     epilogue: Epilogue
@@ -103,6 +104,8 @@ class _Writer:
                 a_form,
                 PLAIN if options.c_turned else options.epilogue,
                 options.resumes,
+                whole=vectors if options.whole else None,
+                padded=options.b_pack is not None,
                 packed=options.packed,
                 given=options.storage,
             )

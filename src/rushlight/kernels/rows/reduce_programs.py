@@ -17,6 +17,9 @@ from .reductions import reduction
 from .spans import ColumnSpan, RowSpan
 
 PART = 16384  # elements: what one chunk of work is about
+# From so many parts on, parts of one row grow, up to four times as long: at the end of each the processor waits for its last
+# elements and has asked for no others yet. A sum of 4,000,000 takes 96 us, and 110 in parts of 16384.
+_MANY_PARTS, _LONGEST_PART = 16, 4 * PART
 _STRETCHES = 2048  # elements: so many, at least, of neighbouring stretches make a part
 _SMALL = 65536  # elements that stay in the cache however they lie
 _PART_ROWS = 256  # rows of a part of columns
@@ -61,7 +64,8 @@ def cut_rows(rows, segments, length):
     if each <= 2 * PART and (segments == 1 or rows * each <= _SMALL):
         return Cut(segments, 1, length, 1)
     if length >= PART:
-        piece = ceiling(ceiling(length, ceiling(length, PART)), 64) * 64
+        longest = min(max(PART, length // _MANY_PARTS), _LONGEST_PART)
+        piece = ceiling(ceiling(length, ceiling(length, longest)), 64) * 64
         pieces = ceiling(length, piece)
         return Cut(1, pieces, piece, segments * pieces)
     group = max(1, _STRETCHES // length) if segments > 1 else 1
