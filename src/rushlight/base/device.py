@@ -6,6 +6,8 @@ import re
 from threading import get_ident
 from typing import Any
 
+import numpy as np
+
 from .errors import hinted, kind_name
 
 _TYPES = (
@@ -32,7 +34,7 @@ class device:
     def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
         if isinstance(type, device):
             type, index = type.type, type.index
-        elif isinstance(type, int) and not isinstance(type, bool):
+        elif isinstance(type, (int, np.integer)) and not isinstance(type, bool):
             if type >= 0:
                 message = "Cannot access accelerator device when none is available."
                 raise RuntimeError(

@@ -96,11 +96,11 @@ _BOOL = frozenset((bool,))
 
 
 def _cast(name, dtype):
-    def cast(self, memory_format=None):
+    def cast(self, *, memory_format=None):
         if memory_format is None:
             return to(self, dtype)
         if not isinstance(memory_format, MemoryFormat):
-            refuse_method(name, memory_format)
+            refuse_method(name, memory_format=memory_format)
         return to(self, dtype, memory_format=memory_format)
 
     cast.__name__ = cast.__qualname__ = name

@@ -272,7 +272,7 @@ def tensor(data=_MISSING, *, dtype=None, device=None, requires_grad=False, pin_m
                 "the copy is outside of the graph: no gradient flows through it",
             ),
             UserWarning,
-            stacklevel=2,
+            stacklevel=to_user(),
         )
     if isinstance(data, Tensor) and is_meta(data._array):
         if device is not None and where is not META:
@@ -366,7 +366,7 @@ def _warn_read_only(text):
 
 
 @internal
-def as_tensor(data, dtype=None, device=None):
+def as_tensor(data, *, dtype=None, device=None):
     """``data`` as a tensor, without a copy where it is a tensor or a NumPy array of the wanted dtype."""
     dtype = as_dtype(dtype, "as_tensor")
     where = check_device(device)
