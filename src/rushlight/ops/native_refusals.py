@@ -52,6 +52,8 @@ def refusal(room, name, args, kwargs, function=None):
 
 def in_places(room, name, args, kwargs):
     """A call that PyTorch takes, its arguments in the places and under the names that PyTorch has for them; None for others."""
+    if lines().get((room, name), ("",))[0].startswith("= "):
+        return None  # written in Python: its names are all there is
     form = next((form for form in forms_of(room, name) if form.complaint(args, kwargs) is None), None)
     return None if form is None else form.in_places(args, kwargs)
 
@@ -130,7 +132,9 @@ def _native_refusal(room, name, args, kwargs):
     words = f"{name}() received an invalid combination of arguments - got "
     unknown = _unknown_names(shown[0], kwargs) if len(shown) == 1 else ()
     if unknown:
-        return TypeError(hinted(f"{words}unrecognized keyword arguments: {', '.join(unknown)}", _hint(None, None, name, shown)))
+        return TypeError(
+            hinted(f"{words}unrecognized keyword arguments: {', '.join(unknown)}", _hint(None, None, name, shown))
+        )
     words += f"{_given(args, kwargs)}, but expected "
     _, argument, value = next((found for found in complaints if found[1] is not None), (None, None, None))
     expected = str(shown[0]) if len(shown) == 1 else "one of:" + "".join(f"\n * {form}" for form in shown)
@@ -165,20 +169,20 @@ def _given(args, kwargs):
     return f"({', '.join(parts)}{', ' * bool(kwargs and not args)})"
 
 
-_TABLE_SIZES = (13, 29, 59)  # of the standard library's hash table, which grows when it is full
+_TABLE_SIZES = (13, 29, 59, 127)  # of the standard library's hash table, which grows when it is full
 
 
-def _as_hashed(names, size=len(_TABLE_SIZES) - 1):
+def _as_hashed(names):
     """Names in the order of PyTorch's table of them: the bucket that was used last comes first, in it the name that came last."""
-    if size and len(names) > _TABLE_SIZES[size - 1]:
-        full = _TABLE_SIZES[size - 1]
-        names = _as_hashed(names[:full], size - 1) + names[full:]
-    elif size:
-        return _as_hashed(names, size - 1)
-    buckets = {}
-    for name in names:
-        buckets.setdefault(_text_hash(name.encode()) % _TABLE_SIZES[size], []).append(name)
-    return [name for bucket in reversed(buckets.values()) for name in reversed(bucket)]
+    found, held = [], 0
+    for size in _TABLE_SIZES:
+        buckets = {}
+        for name in found + names[held:size]:
+            buckets.setdefault(_text_hash(name.encode()) % size, []).append(name)
+        found, held = [name for bucket in reversed(buckets.values()) for name in reversed(bucket)], size
+        if len(names) <= size:
+            break
+    return found
 
 
 def _text_hash(data):

@@ -39,7 +39,15 @@ refusals.guard(
     NAMESPACES["torch"], "torch", "tensor", "as_tensor", "asarray", "frombuffer", "promote_types", how=refusals.judged
 )
 refusals.guard(
-    Tensor, "Tensor", "requires_grad_", "apply_", "detach_", "retain_grad", "sparse_dim", "dense_dim", how=refusals.judged
+    Tensor,
+    "Tensor",
+    "requires_grad_",
+    "apply_",
+    "detach_",
+    "retain_grad",
+    "sparse_dim",
+    "dense_dim",
+    how=refusals.judged,
 )
 keep_freed_memory()
 bulk.use(random_kernels)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sys
 from functools import partial
-from inspect import CO_VARKEYWORDS
 from importlib import import_module
+from inspect import CO_VARKEYWORDS
 from types import FunctionType, MappingProxyType
 
 from ..base.limits import refusal_of
@@ -79,6 +79,9 @@ def refuse_method(name, *args, **kwargs):
     found = refusal("Tensor", name, args, kwargs)
     if found is not None:
         raise found
+
+
+functions.refuse_method = refuse_method
 
 
 def _place(room, name):

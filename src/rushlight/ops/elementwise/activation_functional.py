@@ -73,9 +73,9 @@ def elu(input, alpha=1.0, inplace=False):
 
 
 @partial(functional, explains=False)
-def elu_(input, alpha=1.0, scale=1.0, input_scale=1.0):
-    """In-place form of `elu`: ``x`` for positive elements, ``alpha * (exp(input_scale * x) - 1)`` for the others, times ``scale``."""
-    return functions.elu_(input, alpha, scale, input_scale)
+def elu_(input, alpha=1.0):
+    """In-place form of `elu`."""
+    return functions.elu_(input, alpha)
 
 
 @partial(functional, explains=False)
