@@ -161,6 +161,17 @@ functional soft_margin_loss = nn soft_margin_loss(input, target, 1)
 functional poisson_nll_loss = torch poisson_nll_loss(input, target, log_input, full, eps, 1)
 functional triplet_margin_loss = torch triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, 1)
 functional pad = nn pad(input, pad, mode, value)
+masked sum = input.layout
+masked prod = input.layout
+masked amax = input.layout
+masked amin = input.layout
+masked cumsum = input.layout
+masked cumprod = input.layout
+masked logaddexp = input.layout
+masked mean = input.dtype
+masked median = input.dtype
+masked argmax = input.dtype
+masked argmin = input.dtype
 torch split = tensor.split
 torch cartesian_prod = native cartesian_prod(tensors)
 torch meshgrid = native meshgrid(*tensors)
@@ -197,16 +208,18 @@ PYTHON = [
 
 
 def builtins():
-    """Which native function each built-in one of nn.functional is."""
+    """Which native function each built-in one of nn.functional, and of sparse, is."""
     for name, function in sorted(vars(torch.nn.functional).items()):
         if type(function).__name__ == "builtin_function_or_method" and hasattr(rushlight.nn.functional, name):
             room = "nn" if getattr(torch._C._nn, function.__name__, None) == function else "torch"
             yield f"functional {name} = {room} {function.__name__}"
+    for name in ("addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags"):
+        yield f"sparse {name} = sparse {getattr(torch.sparse, name).__name__}"
 
 
 def is_bound(room, name):
     """Whether Rushlight has the function, or functions that PyTorch writes in Python call it."""
-    if room == "nn":
+    if room in ("nn", "sparse"):
         return True
     if room in ("fft", "linalg", "special"):
         return hasattr(getattr(rushlight, room), name.removeprefix(room + "_"))
@@ -223,7 +236,8 @@ def forms():
     bound = [entry for entry in listed.native_functions if native.should_generate_py_binding(entry)]
     rooms = {
         "torch": native.is_py_torch_function, "nn": native.is_py_nn_function, "fft": native.is_py_fft_function,
-        "linalg": native.is_py_linalg_function, "special": native.is_py_special_function, "Tensor": native.is_py_variable_method,
+        "linalg": native.is_py_linalg_function, "special": native.is_py_special_function, "sparse": native.is_py_sparse_function,
+        "Tensor": native.is_py_variable_method,
     }  # fmt: skip
     for room, belongs in rooms.items():
         pairs = native.load_signatures(bound, packaged / "autograd/deprecated.yaml", method=room == "Tensor", pyi=False)

@@ -47,6 +47,7 @@ guard(
     globals(), "torch", "ccol_indices_copy", "col_indices_copy", "crow_indices_copy", "hspmm", "indices_copy", "row_indices_copy",
     "smm", "sspaddmm", "values_copy",
 )  # fmt: skip
+guard(globals(), "sparse", "addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags")
 spmm = dsmm = mm
 globals().update(LEGACY)
 
