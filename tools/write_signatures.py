@@ -59,6 +59,7 @@ Tensor to(device device=None, dtype dtype=None, bool non_blocking=False, bool co
 Tensor to(dtype dtype, bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None)
 Tensor to(Tensor tensor, bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None)
 Tensor apply_(object callable)
+native nested_tensor(object data, *, dtype? dtype=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 """.splitlines()
     + [f"Tensor {name}(*, memory_format? memory_format=None)" for name in CASTS.split()]
 )
@@ -161,6 +162,9 @@ functional soft_margin_loss = nn soft_margin_loss(input, target, 1)
 functional poisson_nll_loss = torch poisson_nll_loss(input, target, log_input, full, eps, 1)
 functional triplet_margin_loss = torch triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, 1)
 functional pad = nn pad(input, pad, mode, value)
+nested nested_tensor = native nested_tensor(tensor_list, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+nested nested_tensor_from_jagged = torch _nested_view_from_jagged(values, values, values)
+nested to_padded_tensor = nested nested_to_padded_tensor
 masked sum = input.layout
 masked prod = input.layout
 masked amax = input.layout
@@ -219,14 +223,14 @@ def builtins():
 
 def is_bound(room, name):
     """Whether Rushlight has the function, or functions that PyTorch writes in Python call it."""
-    if room in ("nn", "sparse"):
+    if room in ("nn", "sparse", "nested"):
         return True
     if room in ("fft", "linalg", "special"):
         return hasattr(getattr(rushlight, room), name.removeprefix(room + "_"))
     return hasattr(rushlight if room == "torch" else rushlight.Tensor, name) or (room == "torch" and name in CALLED)
 
 
-CALLED = ("_weight_norm", "embedding_renorm_", "native_channel_shuffle")
+CALLED = ("_nested_view_from_jagged", "_weight_norm", "embedding_renorm_", "native_channel_shuffle")
 
 
 def forms():
@@ -237,6 +241,7 @@ def forms():
     rooms = {
         "torch": native.is_py_torch_function, "nn": native.is_py_nn_function, "fft": native.is_py_fft_function,
         "linalg": native.is_py_linalg_function, "special": native.is_py_special_function, "sparse": native.is_py_sparse_function,
+        "nested": native.is_py_nested_function,
         "Tensor": native.is_py_variable_method,
     }  # fmt: skip
     for room, belongs in rooms.items():
