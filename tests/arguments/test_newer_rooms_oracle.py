@@ -81,7 +81,7 @@ def names(module):
 def test_first_lines(code):
     found = []
     for module in (rl, torch):
-        with pytest.raises(Exception) as caught:  # noqa: B017, PT011 - of the same class in both
+        with pytest.raises(Exception) as caught:
             eval(code, names(module))
         found.append((caught.type.__name__, str(caught.value).split("\n")[0]))
     assert found[0] == found[1]
