@@ -21,7 +21,7 @@ from rushlight.kernels.compiler import lowering
 from rushlight.nn.utils import parametrize
 from rushlight.tensor import interposers, overrides, printing
 from rushlight.tensor.nonfinite import find_nonfinite
-from rushlight.utils import checkpoint, flop_counter, module_tracker, recompute
+from rushlight.utils import _python_dispatch, checkpoint, flop_counter, module_tracker, native_calls, recompute
 
 graph = torch.autograd.graph
 linear = torch.nn.Linear(2, 2)
@@ -57,6 +57,9 @@ CONTEXTS = {
     graph.allow_mutation_on_saved_tensors: graph.allow_mutation_on_saved_tensors,
     torch.random.fork_rng: lambda: drawing(),
     torch.draw.trace: torch.draw.trace,
+    _python_dispatch.TorchDispatchMode: _python_dispatch.BaseTorchDispatchMode,
+    native_calls.DisableTorchDispatch: native_calls.DisableTorchDispatch,
+    native_calls.waiting: lambda: native_calls.waiting(None, None),
     torch.serialization.safe_globals: lambda: torch.serialization.safe_globals([slice]),
     torch.serialization.skip_data: torch.serialization.skip_data,
     torch.serialization.set_default_mmap_options: lambda: torch.serialization.set_default_mmap_options(mmap.MAP_SHARED),
@@ -126,7 +129,6 @@ ELSEWHERE = {
             "profiler.itt.range",
             "profiler.steps.emit_itt",
             "profiler.steps.emit_nvtx",
-            "utils._python_dispatch.TorchDispatchMode",
             "utils._python_dispatch.BaseTorchDispatchMode",
             "utils._python_dispatch._disable_current_modes",
             "compat.settings._Patch",

@@ -19,6 +19,7 @@ class PartedArray:
     base = None
     hint = ""
     divided = False  # whether ``values`` are those that this process has of elements that are spread over processes
+    absent = False  # whether the elements are somewhere else, known to the tensor's class alone
     layout: Any
     __array_ufunc__ = None
 

@@ -421,7 +421,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
     # ------------------------------------------------------------ Python's protocols
 
     def __repr__(self, *, tensor_contents=None):
-        return self._text("tensor(" if type(self) is Tensor else type(self).__name__ + "(", tensor_contents)
+        text = self._text("tensor(" if type(self) is Tensor else type(self).__name__ + "(", tensor_contents)
+        return f"Parameter({text})" if getattr(self, "_is_param", False) else text
 
     def _text(self, prefix, contents=None):
         try:

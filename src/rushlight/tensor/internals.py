@@ -142,7 +142,7 @@ def differentiate_gradient(formula, inputs, grad, outer):
 @internal
 def unit_gradient(output):
     """A one in the shape and dtype of ``output``, which has one element."""
-    if getattr(output._array, "divided", False):
+    if getattr(output._array, "divided", False) or getattr(output._array, "absent", False):
         return functions.ones_like(output)
     array = stored_in(output._array)
     made = new_tensor()

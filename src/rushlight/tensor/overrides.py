@@ -134,6 +134,8 @@ def _see_whole_calls(cls, **options):
         interception = importlib.import_module(".interception", __package__)
         interception.intercept_for(cls)
         interception.intercept_attributes_of(cls)
+    if hasattr(cls, "__torch_dispatch__"):
+        importlib.import_module("rushlight.utils.dispatch_classes").register(cls)
 
 
 Tensor.__init_subclass__ = classmethod(_see_whole_calls)  # type: ignore[assignment]
@@ -199,15 +201,10 @@ def _make_subclass(
 Tensor._make_subclass = staticmethod(_make_subclass)  # type: ignore[attr-defined]
 
 
-def _make_wrapper_subclass(cls, size, **options):
-    """An instance of a subclass without memory of its own: refused."""
-    raise NotImplementedError(
-        hinted(
-            f"Tensor._make_wrapper_subclass: {cls.__name__} would have no memory",
-            "its operations would go to __torch_dispatch__, below autograd, which Rushlight does not have; Tensor._make_subclass(cls, data) "
-            "makes one that has the memory of data, and __torch_function__ sees its operations",
-        )
-    )
+def _make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_format=None, dtype=None, **options):
+    """An instance of a subclass without memory of its own, whose ``__torch_dispatch__`` sees its operations."""
+    make = importlib.import_module("rushlight.utils.dispatch_classes").make_wrapper
+    return make(cls, size, strides=strides, storage_offset=storage_offset or 0, dtype=dtype, **options)
 
 
 Tensor._make_wrapper_subclass = staticmethod(_make_wrapper_subclass)  # type: ignore[attr-defined]

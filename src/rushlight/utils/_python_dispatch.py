@@ -1,14 +1,41 @@
-"""``torch.utils._python_dispatch``: modes that see operations below autograd, which are not here, and questions about them."""
+"""``torch.utils._python_dispatch``: modes that see operations below autograd, and questions about them."""
 
 from __future__ import annotations
 
+from threading import get_ident
+
+from ..autograd import no_grad
 from ..base.errors import hinted
 from ..base.trees import tree_map
 from ..tensor import Tensor
+from ..tensor.interposers import INTERPOSERS, Interposer, below
+from .native_calls import PARTS, dispatch_is_off, dispatched
 
 
 class TorchDispatchMode:
-    """A block in which operations below autograd go to a handler: refused where it is entered."""
+    """A block in which operations go to ``__torch_dispatch__(self, func, types, args=(), kwargs=None)``, below autograd.
+
+    ``func`` is an operation of ``torch.ops.aten`` with its overload, or of ``torch.ops.rushlight`` where PyTorch has no such
+    operation; the gradients of what the handler returns are those of the operation. Backward passes inside the block are seen
+    too. Inside the handler the mode is off, so that ``func(*args, **kwargs)`` does what the call would have done.
+
+    Not seen are ``detach``, ``item`` and copies to Python and NumPy; where PyTorch makes several operations of a call, as of
+    attention and LSTMs, one may stand here.
+
+    >>> import rushlight as torch
+    >>> from rushlight.utils._python_dispatch import TorchDispatchMode
+    >>> class Told(TorchDispatchMode):
+    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    ...         print(func)
+    ...         return func(*args, **(kwargs or {}))
+    >>> x, layer = torch.ones(2, 3), torch.nn.Linear(3, 4)
+    >>> with Told():
+    ...     y = layer(x).relu().sum(1)
+    aten.t.default
+    aten.addmm.default
+    aten.relu.default
+    aten.sum.dim_IntList
+    """
 
     supports_higher_order_operators = False
 
@@ -19,16 +46,23 @@ class TorchDispatchMode:
         raise NotImplementedError(hinted("", "a TorchDispatchMode needs a method __torch_dispatch__"))
 
     def __enter__(self):
-        raise NotImplementedError(
-            hinted(
-                f"{type(self).__name__}: torch dispatch modes are not implemented",
-                "Rushlight's operations have no layer of PyTorch's native ones below autograd; torch.overrides.TorchFunctionMode "
-                "sees each call of an operation",
-            )
-        )
+        entered, interposers, own = _Dispatching(self), INTERPOSERS, vars(self).setdefault("_entered", [])
+        # In one row without calls, for Ctrl-C: autograd/modes.py.
+        own += [entered]
+        interposers += [entered]
+        return self
 
     def __exit__(self, kind, value, trace):
-        return None
+        try:
+            self._leave()
+        except BaseException:  # Ctrl-C came before it was done
+            self._leave()
+            raise
+
+    def _leave(self):
+        if self._entered:
+            INTERPOSERS[:] = [each for each in INTERPOSERS if each is not self._entered[-1]]
+            self._entered.pop()
 
     @classmethod
     def push(cls, *args, **kwargs):
@@ -41,6 +75,28 @@ class TorchDispatchMode:
         return False
 
 
+class _Dispatching(Interposer):
+    """Gives a mode the calls of its thread."""
+
+    def __init__(self, mode):
+        super().__init__()
+        self.mode = mode
+
+    def call(self, op, schema, values, again, around, writes=False):
+        if dispatch_is_off():
+            with below(self):
+                return again(values)
+        parts = None if writes else PARTS.get(op.name)
+        if parts is not None:
+            return parts(*values)
+
+        def calculate(values):
+            with below(self), no_grad():
+                return dispatched([self.mode.__torch_dispatch__], op, schema, values, again, writes)
+
+        return around(values, calculate)
+
+
 class BaseTorchDispatchMode(TorchDispatchMode):
     """A mode that calls each operation as it is."""
 
@@ -49,36 +105,45 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 
 class _disable_current_modes:
-    """A block without the modes around it: there are none."""
+    """A block without the dispatch modes around it, which it gives."""
 
     def __enter__(self):
-        return []
+        self._before, own, interposers = [*INTERPOSERS], _own_modes(), INTERPOSERS
+        interposers[:] = [each for each in self._before if each not in own]
+        return [each.mode for each in own]
 
     def __exit__(self, *error):
-        return None
+        INTERPOSERS[:] = self._before
+
+
+def _own_modes():
+    """The interposers of this thread's dispatch modes, the innermost last."""
+    me = get_ident()
+    return [each for each in INTERPOSERS if isinstance(each, _Dispatching) and each.thread == me]
 
 
 def is_in_torch_dispatch_mode(include_infra_modes=True):
-    """Whether a dispatch mode is at work: False."""
-    return False
+    """Whether a dispatch mode is at work in this thread."""
+    return bool(_own_modes())
 
 
 is_in_any_mode_without_ignore_compile_internals = any_torch_dispatch_mode_on_stack = is_in_torch_dispatch_mode
 
 
 def _get_current_dispatch_mode():
-    """The dispatch mode at work: None."""
-    return None
+    """The innermost dispatch mode of this thread; None where there is none."""
+    modes = _get_current_dispatch_mode_stack()
+    return modes[-1] if modes else None
 
 
 def _get_current_dispatch_mode_stack():
-    """The dispatch modes at work: none."""
-    return []
+    """The dispatch modes of this thread, the innermost last."""
+    return [each.mode for each in _own_modes()]
 
 
 def _len_torch_dispatch_stack():
-    """How many dispatch modes are at work: none."""
-    return 0
+    """How many dispatch modes of this thread are at work."""
+    return len(_own_modes())
 
 
 def is_traceable_wrapper_subclass(t):

@@ -8,8 +8,11 @@ import types as _types
 from importlib import import_module as _import_module
 
 from ...base.errors import hinted as _hinted
+from ...export.operations import operation as _table_operation
 from ...tensor.classes import PLAIN_CLASSES as _PLAIN_CLASSES
 from ...tensor.overrides import torch_function as _torch_function
+from ...utils.native_calls import native_operation as _native_operation
+from ...utils.native_calls import what_waits as _what_waits
 from ..aten import operation as _aten_operation
 from ..modes import call_in_modes as _call_in_modes
 from ..operators import REGISTERED as _REGISTERED
@@ -36,7 +39,7 @@ class OpOverload:
         return f"{self._packet._qualified_op_name}{suffix}"
 
     def __call__(self, *args, **kwargs):
-        return _called(self, self._packet._op, args, kwargs)
+        return _called(self, _what_waits(self) or self._packet._op, args, kwargs)
 
     def __reduce__(self):
         return _operation_at, (str(self),)
@@ -117,9 +120,11 @@ def _operation(namespace, name):
     """The function of an operation that is PyTorch's own; None where there is none."""
     if namespace == "profiler":
         return _import_module("rushlight.profiler.operations").OPERATIONS.get(name)
+    if namespace == "rushlight":
+        return _table_operation(name)
     if namespace != "aten" or name.startswith("__"):
         return None
-    return _aten_operation(name)
+    return _aten_operation(name) or _native_operation(name)
 
 
 class _Ops(_types.ModuleType):

@@ -20,6 +20,8 @@ from ....tensor.overrides import DisableTorchFunctionSubclass
 from ....tensor.overrides import disabled_torch_function as _disabled_torch_function_impl
 from ....tensor.overrides import is_torch_function_enabled as _is_torch_function_enabled
 from ....tensor.storage import UntypedStorage as StorageBase
+from ....utils._python_dispatch import _len_torch_dispatch_stack
+from ....utils.native_calls import DisableTorchDispatch as _DisableTorchDispatch
 from ... import absent as _absent
 from . import _functorch, _nn
 
@@ -55,7 +57,6 @@ _absent.define(
         ),
         "_jit_can_fuse_on_cpu(); _jit_can_fuse_on_gpu(); _jit_set_nvfuser_guard_mode(enabled); "
         "_get_cublas_allow_tf32(); _get_nnpack_enabled()": lambda: False,
-        "_len_torch_dispatch_stack()": lambda: 0,
         "_get_privateuse1_backend_name()": lambda: "privateuseone",
         "_get_accelerator(check=None)": lambda: device("cpu"),
     },

@@ -1,0 +1,519 @@
+"""Calls of the table's operations as calls of PyTorch's native ones: ``aten.addmm.default(bias, input, weight)``.
+
+Where PyTorch has no such operation, or another cut between operations, the call stands under its own name in the namespace
+``rushlight``, with the values of the table's schema.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from math import prod
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from ..base.device import device
+from ..base.errors import hinted, kind_name
+from ..ops import table
+from ..tensor import Tensor
+from ..tensor.base import wrap
+from ..tensor.compute import schema_of
+from ..tensor.dispatch import run
+from ..tensor.overrides import overloaded_arguments
+
+_REDUCTIONS = ("none", "mean", "sum")
+_NUMBERS = (int, float, complex)
+
+# Overloads by which operands are numbers: none, the second, the first.
+_BY_NUMBERS = {
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "fmod", "copysign", "rsub"), ("Tensor", "Scalar", "Scalar")),
+    **dict.fromkeys(("remainder", "bitwise_and", "bitwise_or", "bitwise_xor"), ("Tensor", "Scalar", "Scalar_Tensor")),
+    **dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), ("Tensor", "Tensor_Scalar", "Scalar_Tensor")),
+    **dict.fromkeys(("add", "sub", "mul"), ("Tensor", "Tensor", "Tensor")),
+    **dict.fromkeys(("special_zeta", "special_xlog1py"), ("default", "other_scalar", "self_scalar")),
+    "pow": ("Tensor_Tensor", "Tensor_Scalar", "Scalar"),
+    "xlogy": ("Tensor", "Scalar_Other", "Scalar_Self"),
+}
+# The argument whose class decides: of a tensor and of a number.
+_BY_ARGUMENT = {
+    **dict.fromkeys(("masked_fill", "masked_fill_", "fill"), ("value", "Tensor", "Scalar")),
+    **dict.fromkeys(("index_fill", "index_fill_"), ("value", "int_Tensor", "int_Scalar")),
+    "lerp": ("weight", "Tensor", "Scalar"),
+    "clamp_min": ("min", "Tensor", "default"),
+    "clamp_max": ("max", "Tensor", "default"),
+}
+# Without dimensions, with one, with several.
+_BY_DIMENSIONS = {
+    "sum": ("default", "dim_IntList", "dim_IntList"),
+    "mean": ("default", "dim", "dim"),
+    "all": ("default", "dim", "dims"),
+    "any": ("default", "dim", "dims"),
+    "count_nonzero": ("default", "default", "dim_IntList"),
+    "squeeze": ("default", "dim", "dims"),
+    "squeeze_copy": ("default", "dim", "dims"),
+}
+_ONE_DIMENSION = frozenset(("all", "any", "count_nonzero", "squeeze", "squeeze_copy"))  # of these, one goes as a number
+_OVERLOADS = {
+    "empty": "memory_format", "index": "Tensor", "ldexp": "Tensor", "scatter_reduce": "two", "scatter_reduce_": "two",
+    "select": "int", "select_copy": "int", "slice_copy": "Tensor", "split_copy": "Tensor", "unsafe_split": "Tensor",
+    "transpose": "int", "transpose_copy": "int", "unbind": "int", "unbind_copy": "int",
+    "clamp": lambda v: "Tensor" if any(isinstance(each, Tensor) for each in v[1:]) else "default",
+    "div": lambda v: "Tensor" if v[2] is None else "Tensor_mode",
+    "eye": lambda v: "default" if v[1] is None else "m",
+    "round": lambda v: "decimals" if v[1] else "default",
+    "rand": lambda v: "default" if v[1] is None else "generator",
+    "randn": lambda v: "default" if v[1] is None else "generator",
+    "randperm": lambda v: "default" if v[1] is None else "generator",
+    "bernoulli_": lambda v: "Tensor" if isinstance(v[1], Tensor) else "float",
+    "where_select": lambda v: ("self", "ScalarSelf", "ScalarOther", "Scalar")[sum(
+        place for place, each in ((1, v[1]), (2, v[2])) if not isinstance(each, Tensor))],
+    "arange_values": lambda v: "start" if v[2] == 1 else "start_step",
+    "sort_pair": lambda v: "stable" if v[3] else "default",
+    "normal_each": lambda v: f"{_kind(v[0])}_{_kind(v[1])}",
+}  # fmt: skip
+_polynomials = ("chebyshev_polynomial_{}", "shifted_chebyshev_polynomial_{}")
+_BY_NUMBERS |= {
+    f"special_{name.format(kind)}": ("default", "n_scalar", "x_scalar") for name in _polynomials for kind in "tuvw"
+}
+_BY_NUMBERS |= {
+    f"special_{name}": ("default", "n_scalar", "x_scalar")
+    for name in ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p")
+}
+
+
+def _kind(value):
+    return "Tensor" if isinstance(value, Tensor) else "float"
+
+
+# Operations whose native call has another name or other arguments than their own schema: the name, then the arguments by the
+# schema's names. ``name=value`` is left out where it would be the last and has that value; ``*name`` goes by keyword unless it is
+# None or False; ``=value`` is what PyTorch has there and we have not, found by `_COMPUTED` or as it stands. In names, ``#`` is the
+# number of dimensions of windows.
+_FORMS = {
+    "index": "index.Tensor self indices",
+    "reshape_alias": "view.default self size",
+    "max_pool_places": "max_pool#d_with_indices.default self kernel stride padding dilation =ceil_mode",
+    "avg_pool": "avg_pool#d.default self kernel stride padding =ceil_mode count_include_pad=True divisor_override=None",
+    "adaptive_avg_pool": "_adaptive_avg_pool#d.default self out",
+    "group_norm_parts": "native_group_norm.default input weight bias =batch =channels =inner num_groups eps",
+    "index_put_arrays": "index_put.default self indices values accumulate=False",
+    "index_put_arrays_": "index_put_.default self indices values accumulate=False",
+    "to_copy": "_to_copy.default self *dtype *memory_format",
+    "copy_from": "copy_.default self src non_blocking=False",
+    "fill_number": "fill_.Scalar self value",
+    "fill_tensor": "fill_.Tensor self value",
+    "arange_values": "arange start end step=1 *dtype",
+    "random_integers": "randint.low low high size *generator *dtype",
+    "normal_each": "normal mean std *generator",
+    "normal_of_size": "normal.float_float mean std size *generator *dtype",
+    "bernoulli_each": "bernoulli.default self *generator",
+    "softmax": "_softmax.default self dim =False",
+    "log_softmax": "_log_softmax.default self dim =False",
+    "nll_loss_parts": "nll_loss_forward.default self target weight reduction ignore_index",
+    "mse_loss_pair": "mse_loss.default self target reduction='mean'",
+    "smooth_l1_loss_pair": "smooth_l1_loss.default self target reduction='mean' parameter=1.0",
+    "huber_loss_pair": "huber_loss.default self target reduction='mean' parameter=1.0",
+    "binary_cross_entropy_pair": "binary_cross_entropy.default self target weight=None reduction='mean'",
+    "binary_cross_entropy_with_logits_pair": "binary_cross_entropy_with_logits.default self target weight=None pos_weight=None "
+    "reduction='mean'",
+    "std_corrected": "std.correction self dim *correction *keepdim",
+    "var_corrected": "var.correction self dim *correction *keepdim",
+    "std_mean_corrected": "std_mean.correction self dim *correction *keepdim",
+    "var_mean_corrected": "var_mean.correction self dim *correction *keepdim",
+    "where_select": "where condition self other",
+    "convolution": "convolution.default input weight bias stride padding dilation =False =zeros groups",
+    "embedding": "embedding.default weight indices padding_idx=-1 scale_grad_by_freq=False sparse=False",
+    "embedding_gradient": "embedding_dense_backward.default grad indices rows padding_idx scale_grad_by_freq",
+    "expand": "expand.default self size *implicit",
+    "vector_norm_parts": "linalg_vector_norm.default self ord dim=None keepdim=False *dtype",
+    "sort_pair": "sort self *stable dim=-1 descending=False",
+    "topk_pair": "topk.default self k dim=-1 largest=True sorted=True",
+    "kthvalue_pair": "kthvalue.default self k dim=-1 keepdim=False",
+    "mode_pair": "mode.default self dim=-1 keepdim=False",
+    "prod_all": "prod.default self *dtype",
+    "prod_dim": "prod.dim_int self dim keepdim=False *dtype",
+    **{f"{name}_all": f"{name}.default self" for name in ("max", "min", "median", "nanmedian")},
+    **{f"{name}_dim": f"{name}.dim self dim keepdim=False" for name in ("max", "min", "median", "nanmedian")},
+    "gelu_backward": "gelu_backward.default gradient self *approximate='none'",
+    "aminmax_pair": "aminmax.default self *dim *keepdim",
+    "cummax_pair": "cummax.default self dim",
+    "cummin_pair": "cummin.default self dim",
+    "softmax_gradient": "_softmax_backward_data.default grad output dim =dtype",
+    "log_softmax_gradient": "_log_softmax_backward_data.default grad output dim =dtype",
+    "select_gradient": "select_backward.default self shape dim index",
+    "slice_gradient": "slice_backward.default self shape dim start end step",
+    "slice_dim": "slice.Tensor self dim start end step=1",
+    "split_even": "split.Tensor self split_size dim=0",
+    "unfold_dim": "unfold.default self dimension size step",
+    "view_shape": "view.default self size",
+    "view_dtype": "view.dtype self dtype",
+    "unsafe_view": "_unsafe_view.default self size",
+    "layer_norm_parts": "native_layer_norm.default input normalized_shape weight bias eps",
+    "batch_norm_parts": "native_batch_norm.default input weight bias running_mean running_var training momentum eps",
+    "dropout_pair": "native_dropout.default self p train",
+    "search_positions": "searchsorted.Tensor sorted_sequence self *out_int32 *right",
+    "inverse_parts": "linalg_inv_ex.default A",
+    "cholesky_parts": "linalg_cholesky_ex.default A *upper",
+    "svd_parts": "_linalg_svd.default A full_matrices=False",
+    "scatter_src": "scatter.src self dim index src",
+    "scatter_src_": "scatter_.src self dim index src",
+    "scatter_value": "scatter.value self dim index value",
+    "scatter_value_": "scatter_.value self dim index value",
+    "nonzero_rows": "nonzero.default self",
+    "complex_of_parts": "complex.default self imag",
+    "cross_parts": "linalg_cross.default self other *dim",
+    "vector_products": "dot.default self other",
+}  # fmt: skip
+
+# Operations that have PyTorch's native names, under which they are public nowhere.
+_INNER = {"silu", "mish", "elu", "hardtanh", "hardsigmoid", "hardswish", "leaky_relu", "rrelu_with_noise"}
+
+
+def _ceil_mode(values):
+    """Whether a window that begins within its padded input, but does not end there, counts."""
+    input, kernel, stride, padding = values[:4]
+    dilation, out = ((1,) * len(kernel), values[4]) if isinstance(values[5], bool) else values[4:6]
+    sizes = input.shape[-len(kernel) :]
+    floors = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation)]
+    return list(out) != floors
+
+
+_COMPUTED: dict[str, Callable] = {
+    "zeros": lambda values: [0] * len(values[3]),
+    "dtype": lambda values: values[0].dtype,
+    "batch": lambda values: values[0].shape[0],
+    "channels": lambda values: values[0].shape[1],
+    "inner": lambda values: values[0].shape[2:].numel(),
+    "ceil_mode": _ceil_mode,
+}
+
+
+# ---------------------------------------------------------------- operations that PyTorch makes of several
+
+
+def _linear(input, weight, bias):
+    call = table.functions
+    return call.mm(input, call.t(weight)) if bias is None else call.addmm(bias, input, call.t(weight))
+
+
+def _batched(self, mat2):
+    """A product of batches: one of three dimensions each, as PyTorch makes of any number."""
+    call = table.functions
+    batch = call.broadcast_shapes(self.shape[:-2], mat2.shape[:-2])
+    rows, inner, columns = *self.shape[-2:], mat2.shape[-1]
+    first = call.reshape(call.expand(self, (*batch, rows, inner)), (prod(batch), rows, inner))
+    second = call.reshape(call.expand(mat2, (*batch, inner, columns)), (prod(batch), inner, columns))
+    return call.reshape(call.bmm(first, second), (*batch, rows, columns))
+
+
+def _run(name, values):
+    op = table.TABLE[name]
+    return run(op, schema_of(op), [*values])
+
+
+PARTS = {
+    "linear_rows": _linear,
+    "max_pool_values": lambda *values: _run("max_pool_places", values)[0],
+    "transposed_mm": lambda self, mat2: table.functions.mm(table.functions.t(self), mat2),
+    "batched_product": _batched,
+    "scaled_scores": lambda query, key, scale: _batched(
+        table.functions.mul(query, scale**0.5), table.functions.mul(table.functions.transpose(key, -2, -1), scale**0.5)
+    ),
+}
+
+
+# ---------------------------------------------------------------- calls
+
+_GIVEN = object()  # the default of an argument that has none
+_LITERALS = {
+    "None": None,
+    "False": False,
+    "True": True,
+    "'mean'": "mean",
+    "'none'": "none",
+    "1": 1,
+    "-1": -1,
+    "0": 0,
+    "1.0": 1.0,
+}
+
+
+class _Argument(NamedTuple):
+    """An argument of a native call: where its value stands among ours (None: nowhere), its keyword (None: by position), its default."""
+
+    position: int | None
+    keyword: str | None
+    default: Any
+
+
+class _Form(NamedTuple):
+    namespace: str
+    name: str
+    overload: str | None
+    arguments: list
+
+
+class NativeCall(NamedTuple):
+    """A call of ``torch.ops.<namespace>.<name>.<overload>(*arguments, **keywords)``; ``values_of(arguments, keywords)`` are the values
+    of our operation that such arguments stand for."""
+
+    namespace: str
+    name: str
+    overload: str
+    arguments: tuple
+    keywords: dict
+    values_of: Callable
+
+
+@functools.cache
+def _form_of(op, writes):
+    """The form of the native calls that an operation's calls stand for."""
+    schema = schema_of(op)
+    text = _FORMS.get(op.name)
+    if text is None:
+        known = bool(op.names) or op.name.endswith("_backward") or op.name in _INNER
+        found = [_Argument(i, None if i < schema.positional else each.name, _GIVEN if each.is_required else each.default)
+                 for i, each in enumerate(schema.arguments)]  # fmt: skip
+        return _Form("aten" if known else "rushlight", _written_name(op.name, writes), None, found)
+    head, *words = text.split()
+    name, _, overload = head.partition(".")
+    found = []
+    for word in words:
+        own, equals, default = word.lstrip("*").partition("=")
+        keyword = own if word.startswith("*") else None
+        found.append(
+            _Argument(
+                schema.index[own] if own else None, keyword, _LITERALS.get(default, default) if equals else _GIVEN
+            )
+        )
+    return _Form("aten", _written_name(name, writes), overload or None, found)
+
+
+def _written_name(name, writes):
+    return f"{name}_" if writes and not name.endswith("_") else name
+
+
+def native_call(op, schema, values, writes=False):
+    """The native call that a call of ``op`` with these values stands for, in place if it ``writes``."""
+    form = _form_of(op, writes)
+    ordered, keywords = [], {}
+    for argument in form.arguments:
+        position, keyword, default = argument
+        if position is None or keyword is None:
+            ordered.append(argument)
+        elif not _omitted(values[position], default):
+            keywords[keyword] = _told(schema.arguments[position], values[position])
+    while (
+        ordered
+        and ordered[-1].position is not None
+        and _omitted_last(values[ordered[-1].position], ordered[-1].default)
+    ):
+        ordered.pop()
+    arguments = tuple(
+        _beside(each.default, values)
+        if each.position is None
+        else _told(schema.arguments[each.position], values[each.position])
+        for each in ordered
+    )
+    if op.name in _ONE_DIMENSION:
+        arguments = tuple([each[0] if isinstance(each, list) and len(each) == 1 else each for each in arguments])
+    if op.kind == table.CREATE:
+        keywords |= {"device": device("cpu"), "pin_memory": False}
+    overload = form.overload or _overload(op, schema, values)
+    back = functools.partial(_values_of, schema, form, values)
+    name = form.name.replace("#", str(len(values[1]))) if "#" in form.name else form.name
+    return NativeCall(form.namespace, name, overload, arguments, keywords, back)
+
+
+def _omitted_last(value, default):
+    """Whether a native call leaves out the last of its arguments in order."""
+    return (
+        default is not _GIVEN
+        and value.__class__ is default.__class__
+        and not isinstance(value, Tensor)
+        and value == default
+    )
+
+
+def _omitted(value, default):
+    """Whether a native call leaves out an argument that goes by keyword."""
+    return value is None or value is False or _omitted_last(value, default)
+
+
+def _told(argument, value):
+    """A value of our schema as native calls have it: lists for tuples, numbers for reductions, tensors for positions."""
+    if argument.type == "positions":
+        return [each if each is None or isinstance(each, Tensor) else wrap(each) for each in value]
+    if argument.name == "reduction":
+        return _REDUCTIONS.index(value)
+    return [*value] if isinstance(value, tuple) else value
+
+
+def _read(argument, value):
+    """`_told` the other way."""
+    if argument.type == "positions":
+        return tuple(each._array if isinstance(each, Tensor) else each for each in value)
+    if argument.name == "reduction" and isinstance(value, int):
+        return _REDUCTIONS[value]
+    if argument.is_int_list and isinstance(value, int):
+        return (value,)
+    return tuple(value) if isinstance(value, list) and not argument.is_list else value
+
+
+def _beside(default, values):
+    """What PyTorch has at a place where our schema has nothing."""
+    return _COMPUTED[default](values) if default in _COMPUTED else default
+
+
+def _values_of(schema, form, values, arguments, keywords):
+    """Our values with those exchanged that a native call's arguments give."""
+    found = [*values]
+    ordered = [each for each in form.arguments if each.keyword is None]
+    for each, value in zip(ordered, arguments):
+        if each.position is not None:
+            found[each.position] = _read(schema.arguments[each.position], value)
+    for name, value in keywords.items():
+        position = schema.index.get(name)
+        if position is not None:
+            found[position] = _read(schema.arguments[position], value)
+    return found
+
+
+def _overload(op, schema, values):
+    """The overload that PyTorch chooses for an operation with several."""
+    name = op.name
+    if name in _OVERLOADS:
+        found = _OVERLOADS[name]
+        return found if isinstance(found, str) else found(values)
+    if name in _BY_NUMBERS:
+        first, second = (isinstance(each, Tensor) for each in values[:2])
+        return _BY_NUMBERS[name][0 if first and second else 1 if first else 2]
+    if name in _BY_ARGUMENT:
+        place, of_tensor, of_number = _BY_ARGUMENT[name]
+        return of_tensor if isinstance(values[schema.index[place]], Tensor) else of_number
+    if name in _BY_DIMENSIONS:
+        dims = values[schema.index["dim"]]
+        none, one, several = _BY_DIMENSIONS[name]
+        return none if dims is None else one if isinstance(dims, int) or len(dims) == 1 else several
+    return "default"
+
+
+def native_name(name):
+    """What PyTorch calls the native operation that an operation of the table stands for, where that is public under no name of its
+    own; None where there is none with the same arguments."""
+    form = _FORMS.get(name)
+    if form is not None:
+        return form.split()[0].partition(".")[0].replace("#", "")
+    return name if name in _INNER or name.endswith("_backward") else None
+
+
+def native_operation(name):
+    """The function of an operation of ``torch.ops.aten`` that is no public one of ours, in terms of the table; None where there is
+    none. It takes the arguments of `NativeCall`s."""
+    own = _by_native_name().get(name)
+    if own is None:
+        return None
+    op = table.TABLE[own]
+    schema, form = schema_of(op), _form_of(op, False)
+
+    def call(*arguments, **keywords):
+        defaults = [None if each.is_required else each.default for each in schema.arguments]
+        return run(op, schema, _values_of(schema, form, defaults, arguments, keywords))
+
+    call.__name__ = name
+    return call
+
+
+@functools.cache
+def _by_native_name():
+    found: dict = {}
+    for own, text in _FORMS.items():
+        name = text.split()[0].partition(".")[0]
+        if not name.endswith("_"):
+            for count in "123":
+                found.setdefault(name.replace("#", count), own)
+    return found
+
+
+# ---------------------------------------------------------------- handlers: ``__torch_dispatch__`` of modes and classes for what a handler makes of them
+
+
+class _Waiting(threading.local):
+    calls = ()  # (operation of torch.ops, what it does) of this thread, the innermost last; assigned as a whole
+    off = 0  # blocks around in which no handler is asked
+
+
+_waiting = _Waiting()
+
+
+class DisableTorchDispatch:
+    """A block in which no ``__torch_dispatch__`` is asked; ``torch._C._DisableTorchDispatch``."""
+
+    def __enter__(self):
+        _waiting.off += 1
+
+    def __exit__(self, *error):
+        _waiting.off -= 1
+
+
+def dispatch_is_off():
+    """Whether no ``__torch_dispatch__`` is asked in this thread."""
+    return _waiting.off > 0
+
+
+class waiting:
+    """A block in which calling ``operation``, one of ``torch.ops``, does ``run(*arguments, **keywords)``: how a handler goes on."""
+
+    def __init__(self, operation, run):
+        self.entry = (operation, run)
+
+    def __enter__(self):
+        _waiting.calls = (*_waiting.calls, self.entry)
+
+    def __exit__(self, *error):
+        _waiting.calls = _waiting.calls[:-1]
+
+
+def what_waits(operation):
+    """What the innermost `waiting` block has for an operation; None where it has nothing."""
+    calls = _waiting.calls
+    return calls[-1][1] if calls and calls[-1][0] is operation else None
+
+
+def dispatched(handlers, op, schema, values, again, writes):
+    """What the first of some ``__torch_dispatch__`` that takes it makes of a call, which ``again(values)`` would make as it is."""
+    native = native_call(op, schema, values, writes)
+    path = f"{native.namespace}.{native.name}.{native.overload}"
+    goes_on = lambda *args, **kwargs: again(native.values_of(args, kwargs))
+    found = handed(handlers, path, native.arguments, native.keywords, goes_on)
+    if schema.returns.strip() == "Tensor[]" or isinstance(found, (tuple, list)):
+        results = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        return tuple(_apart(each, values, path, writes) for each in results)
+    return _apart(found, values, path, writes)
+
+
+def handed(handlers, path, arguments, keywords, goes_on):
+    """What the first handler that takes it makes of a call of ``torch.ops.<path>``, which does ``goes_on(*args, **kwargs)``."""
+    operation = attrgetter(path)(import_module("rushlight.compat.inside.ops"))
+    types = tuple(map(type, overloaded_arguments(arguments, keywords, (Tensor,))))
+    with waiting(operation, goes_on):
+        for handler in handlers:
+            found = handler(operation, types, arguments, keywords)
+            if found is not NotImplemented:
+                return found
+    message = (
+        f"Multiple dispatch failed for 'torch.ops.{path}'; all __torch_dispatch__ handlers returned NotImplemented:"
+    )
+    raise TypeError(hinted(message, "return func(*args, **kwargs) for what the handler leaves as it is"))
+
+
+def _apart(result, values, path, writes):
+    """A result as the waist takes it: a tensor that is no operand."""
+    if not isinstance(result, Tensor):
+        message = f"Unable to cast Python instance of type {type(result)} to C++ type 'at::Tensor'"
+        raise RuntimeError(
+            hinted(message, f"__torch_dispatch__ returned {kind_name(result)} for {path}, which gives a tensor")
+        )
+    return result._alias() if not writes and any(result is each for each in values) else result
