@@ -72,7 +72,7 @@ class IterDataPipe(_Methods, IterableDataset):
 
     def __iter__(self) -> Iterator[Any]:
         """The elements: subclasses yield them."""
-        return self  # type: ignore[return-value]  # as PyTorch's, so that iter() says what is missing
+        return self  # as PyTorch's, so that iter() says what is missing
 
     def reset(self) -> None:
         """Go back to the start: does nothing unless a subclass keeps something between elements."""
