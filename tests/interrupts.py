@@ -18,9 +18,9 @@ from rushlight.nn.utils import parametrize
 from rushlight.random.generator import default_generator
 from rushlight.serialization import settings
 from rushlight.sparse.invariants import check_sparse_tensor_invariants
-from rushlight.tensor import printing
+from rushlight.tensor import overrides, printing
 from rushlight.tensor.interposers import INTERPOSERS
-from rushlight.utils import checkpoint, native_calls
+from rushlight.utils import checkpoint, dispatching
 
 MODES = sorted({name for name, value in vars(_State).items() if not name.startswith("_") and name != "update"})
 MODES.remove("last_backward")  # a place to show, nothing that is switched
@@ -44,7 +44,7 @@ def switches():
         "sparse invariants": check_sparse_tensor_invariants.is_enabled(),
         "lock of gradients": accumulating._is_owned(),
         "calls of modules": [vars(Module).get(name) for name in ("__call__", "__getattr__")],
-        "dispatch": (native_calls._waiting.calls, native_calls._waiting.off),
+        "dispatch": (dispatching._waiting.calls, overrides.DISPATCH.off),
         "module hooks": [list(each) for each in HOOKS],
     }
 

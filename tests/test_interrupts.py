@@ -21,7 +21,7 @@ from rushlight.kernels.compiler import lowering
 from rushlight.nn.utils import parametrize
 from rushlight.tensor import interposers, overrides, printing
 from rushlight.tensor.nonfinite import find_nonfinite
-from rushlight.utils import _python_dispatch, checkpoint, flop_counter, module_tracker, native_calls, recompute
+from rushlight.utils import _python_dispatch, checkpoint, dispatching, flop_counter, module_tracker, recompute
 
 graph = torch.autograd.graph
 linear = torch.nn.Linear(2, 2)
@@ -58,8 +58,9 @@ CONTEXTS = {
     torch.random.fork_rng: lambda: drawing(),
     torch.draw.trace: torch.draw.trace,
     _python_dispatch.TorchDispatchMode: _python_dispatch.BaseTorchDispatchMode,
-    native_calls.DisableTorchDispatch: native_calls.DisableTorchDispatch,
-    native_calls.waiting: lambda: native_calls.waiting(None, None),
+    overrides.DisableTorchDispatch: overrides.DisableTorchDispatch,
+    modes.DisableTorchFunction: modes.DisableTorchFunction,
+    dispatching.waiting: lambda: dispatching.waiting(None, None),
     torch.serialization.safe_globals: lambda: torch.serialization.safe_globals([slice]),
     torch.serialization.skip_data: torch.serialization.skip_data,
     torch.serialization.set_default_mmap_options: lambda: torch.serialization.set_default_mmap_options(mmap.MAP_SHARED),
@@ -84,6 +85,13 @@ ELSEWHERE = {
     "func.modules.replaced": "test_modules_survive_interrupts",
     "hub._Progress": "switches nothing: a bar of progress",
     "distributed.device_mesh.DeviceMesh": "switches nothing of operations: the mesh of calls that name none",
+    "compat.inside._C._DisableTorchDispatch": "switches from when it is made, and back when it is gone",
+    "fx.experimental.proxy_tensor.ProxyTorchDispatchMode": "a TorchDispatchMode",
+    "overrides.enable_reentrant_dispatch": "base.contexts.contextmanager, around one assignment",
+    **{
+        f"testing._internal.common_utils.{name}": "for test cases"
+        for name in ("freeze_rng_state", "set_default_dtype", "disable_gc")
+    },
     "distributed.tensor.calls.implicit_replication": "base.contexts.contextmanager, around one assignment",
     "distributed.tensor.parallel.loss.loss_parallel": "base.contexts.contextmanager, around one assignment",
     "utils.hooks.RemovableHandle": "test_hooks_go_in_spite_of_interrupts",

@@ -7,6 +7,8 @@ import importlib as _importlib
 import inspect as _inspect
 from contextlib import suppress as _suppress
 
+from .autograd import enable_grad as _enable_grad
+from .base.contexts import contextmanager as _contextmanager
 from .base.errors import hinted as _hinted
 from .compat import modes as _modes
 from .compat.modes import TorchFunctionMode
@@ -14,12 +16,14 @@ from .ops.native_calls import lines as _forms
 from .tensor import NAMESPACES as _NAMESPACES
 from .tensor import Tensor as _Tensor
 from .tensor.names import make_all as _make_all
+from .tensor.overrides import DISPATCH as _DISPATCH
 from .tensor.overrides import disabled_torch_function as _disabled
 from .tensor.overrides import overloaded_arguments as _overloaded
 
 __all__ = [
     "BaseTorchFunctionMode",
     "TorchFunctionMode",
+    "enable_reentrant_dispatch",
     "get_default_nowrap_functions",
     "get_ignored_functions",
     "get_overridable_functions",
@@ -112,7 +116,7 @@ def is_tensor_method_or_property(func):
 def _tensor_functions():
     found = set()
     for value in vars(_Tensor).values():
-        if callable(value):
+        if callable(value) and not isinstance(value, staticmethod):
             found.add(value)
     return found
 
@@ -143,8 +147,20 @@ def _names():
 
 
 def resolve_name(f):
-    """The name of a function that asks ``__torch_function__``, such as ``torch.nn.functional.relu``; None for others."""
-    return _names().get(f)
+    """The name of a function that asks ``__torch_function__``, such as ``torch.nn.functional.relu``, or of a native operation; None for
+    others."""
+    return str(f) if hasattr(f, "_qualified_op_name") or hasattr(f, "_overloadname") else _names().get(f)
+
+
+@_contextmanager
+def enable_reentrant_dispatch():
+    """A block within a ``__torch_dispatch__`` in which operations are recorded, and handlers asked, as outside of it."""
+    off, _DISPATCH.off = _DISPATCH.off, 0
+    try:
+        with _enable_grad():
+            yield
+    finally:
+        _DISPATCH.off = off
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):

@@ -4,8 +4,7 @@ import pytest
 
 import rushlight
 import rushlight.utils._pytree
-from rushlight.tensor.overrides import disabled_torch_function
-from rushlight.utils.native_calls import DisableTorchDispatch
+from rushlight.tensor.overrides import DisableTorchDispatch, disabled_torch_function
 
 torch = pytest.importorskip("torch")
 LIBRARIES = {"rushlight": rushlight, "torch": torch}

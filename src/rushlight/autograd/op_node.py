@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 
 from ..base import dtypes
 from ..base.errors import hinted
@@ -11,6 +11,7 @@ from ..ops.table import functions
 from . import anomaly, modes
 from .beside import Unfinished, UnfinishedNode, beside
 from .node import (
+    LEAF,
     UNTOUCHED,
     Node,
     SavedInput,
@@ -34,8 +35,6 @@ _SPECIAL_SLOTS = {"grad": -1, "grads": -2, "needs": -3}
 _ABSENT = (
     32  # in the number of a plan, how far the bits of arguments that are no tensors lie from those that need gradients
 )
-
-version_of = attrgetter("_version_counter.value")
 
 
 class Plan:
@@ -85,7 +84,6 @@ class Plan:
         self.sees_results = any(kind == CONSTANT for kind, _ in self.saves)
         count = len(schema.arguments)
         self.pick = _picker([where + count * (kind == CONSTANT) for kind, where in self.saves])
-        self.pick_inputs = _picker(self.inputs)
         # The nodes of most operations do not show what never has a gradient, nor numbers in place of tensors.
         self.has_lists = schema.has_lists
         self.shown = tuple(
@@ -228,7 +226,7 @@ class OpNode(Node):
         values = [*(self.saved if plan.keeps_tensors else self.constants)]
         if self.versions is None:
             values = [unpacked(entry, self) for entry in values]
-        elif (*map(version_of, plan.pick_inputs(values)),) != self.versions:
+        else:
             self.refuse_versions(values)
         grad = grads[0]
         if grad is None and not (plan.sees_all or self.runs_without_gradient):
@@ -262,8 +260,9 @@ class OpNode(Node):
 
     def refuse_versions(self, values):
         """Raise for the tensor among kept ``values`` that was written since."""
-        for value, version in zip(self.plan.pick_inputs(values), self.versions):
-            if version_of(value) != version:
+        for slot, version in zip(self.plan.inputs, self.versions):
+            value = values[slot]
+            if value._version_counter.value != version:
                 raise modified_in_place(value, version, describe_producer(value), self)
 
     def _fitted(self, found):
@@ -356,29 +355,34 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     """
     edges, inputs, needs, number, bit, nowhere = [], [], 0, 0, 1, 0
     for position in schema.tensor_positions:
-        value, meta = values[position], None
-        edge = getattr(value, "_edge", NUMBER)
-        if edge is NUMBER:
-            number |= bit << _ABSENT
-            edge, meta = None, None if value is None else NUMBER
-        elif edge is not None:
-            if edge.__class__ is not tuple:
-                edge = edge.resolve(value)
-                if edge is not None and leads_nowhere(edge):
-                    nowhere |= bit
+        value = values[position]
+        edge = meta = None
+        if value.__class__ in TENSOR_CLASSES or hasattr(value, "_edge"):
+            edge = value._edge
             if edge is not None:
-                needs |= bit
-                array = value._array
-                meta = array.shape, array.dtype
-        if value.__class__ is list:
-            found = [None if t is None else edge_of(t) for t in value]
-            edges += found
-            inputs.append([None if t is None else (t._array.shape, t._array.dtype) for t in value])
-            if any(edge is not None for edge in found):
-                needs |= bit
-        else:
+                if edge is LEAF:
+                    edge = edge.resolve(value)
+                elif edge.__class__ is not tuple:
+                    edge = edge.resolve(value)
+                    if edge is not None and leads_nowhere(edge):
+                        nowhere |= bit
+                if edge is not None:
+                    needs |= bit
+                    array = value._array
+                    meta = array.shape, array.dtype
             edges.append(edge)
-            inputs.append(meta)
+        else:
+            number |= bit << _ABSENT
+            if value.__class__ is list:
+                found = [None if t is None else edge_of(t) for t in value]
+                edges += found
+                meta = [None if t is None else (t._array.shape, t._array.dtype) for t in value]
+                if any(edge is not None for edge in found):
+                    needs |= bit
+            else:
+                edges.append(None)
+                meta = None if value is None else NUMBER
+        inputs.append(meta)
         bit += bit
     if not needs:
         return None
@@ -394,10 +398,14 @@ def record(op, schema, node_type, values, results, original_self=None, written=0
     node.inputs, node.plan = inputs, plan
     state = modes.state
     if plan.plain and original_self is None and state.recording == modes.PLAIN:
-        entries = [*plan.pick([*values, *results] if plan.sees_results else values)]
-        for slot in plan.shapes:
-            entries[slot] = entries[slot]._array.shape
-        node.versions = (*map(version_of, plan.pick_inputs(entries)),)
+        entries = plan.pick([*values, *results] if plan.sees_results else values)
+        if plan.shapes:
+            entries = [*entries]
+            for slot in plan.shapes:
+                entries[slot] = entries[slot]._array.shape
+        node.versions = versions = []
+        for slot in plan.inputs:
+            versions.append(entries[slot]._version_counter.value)
     else:
         kept = [*map(_of_plain_class, values)] if state.torch_function_off else values
         entries = plan.save(kept, results, original_self, written)

@@ -104,11 +104,11 @@ class SavedTensor:
 
 def _give_versions(node):
     """Let each tensor that ``node`` keeps know its version itself, instead of the node."""
+    saved = [*node.saved]
     for slot, version in zip(node.plan.inputs, node.versions):
-        value = node.saved[slot]
-        if hasattr(value, "_edge"):
-            node.saved[slot] = _as_input(value, version)
-    node.versions = None
+        if hasattr(saved[slot], "_edge"):
+            saved[slot] = _as_input(saved[slot], version)
+    node.saved, node.versions = saved, None
 
 
 def _as_input(tensor, version):

@@ -89,7 +89,7 @@ class DType:
             import ml_dtypes  # when first needed: it takes milliseconds
 
             self._numpy = np.dtype(getattr(ml_dtypes, self.name))
-            _from_numpy[self._numpy] = self
+            BY_NUMPY[self._numpy] = self
             if self.name in _STORED:
                 STORED[self._numpy] = self
                 UNUSUAL.append(True)
@@ -155,7 +155,7 @@ PACKED = {
 FLOAT8 = (float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)
 NAMES = {dtype.name: dtype for dtype in (*ALL, complex32, *FLOAT8)} | PACKED
 
-_from_numpy = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
+BY_NUMPY = {dtype._numpy: dtype for dtype in ALL if dtype._numpy is not None}
 # NumPy dtypes that can carry a gradient; a set of dtype objects, for the fast paths.
 FLOATS = {d.numpy for d in (float16, float32, float64)}
 COMPLEXES = frozenset((complex64.numpy, complex128.numpy))
@@ -169,18 +169,20 @@ def _by_name(name):
 
 def from_numpy(dtype):
     """The DType of a NumPy dtype; ``TypeError`` for one that tensors cannot hold."""
-    found = _from_numpy.get(dtype)
-    if found is None:
-        dtype = np.dtype(dtype)
-        if dtype.name == "bfloat16" and bfloat16.numpy == dtype:
-            return bfloat16
-        found = _from_numpy.get(dtype.newbyteorder("="))
-        if found is None or not dtype.isnative:
-            raise TypeError(
-                f"can't convert np.ndarray of type {dtype.type.__module__}.{dtype.type.__name__}. The only supported types are: "
-                "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
-                "uint8, and bool."
-            )
+    try:
+        return BY_NUMPY[dtype]
+    except KeyError:
+        pass
+    dtype = np.dtype(dtype)
+    if dtype.name == "bfloat16" and bfloat16.numpy == dtype:
+        return bfloat16
+    found = BY_NUMPY.get(dtype.newbyteorder("="))
+    if found is None or not dtype.isnative:
+        raise TypeError(
+            f"can't convert np.ndarray of type {dtype.type.__module__}.{dtype.type.__name__}. The only supported types are: "
+            "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
+            "uint8, and bool."
+        )
     return found
 
 
@@ -190,8 +192,9 @@ def interned(array):
     NumPy makes more objects of a dtype: for unpickled arrays, for ``longlong`` beside ``int64``, where there is metadata. What
     becomes a tensor passes here, so that operations may ask ``array.dtype is dtype``.
     """
-    known = from_numpy(array.dtype).numpy
-    return array if array.dtype is known else array.view(known)
+    given = array.dtype
+    known = from_numpy(given).numpy
+    return array if given is known else array.view(known)
 
 
 _BEYOND = set()  # what can carry a gradient beside FLOATS and COMPLEXES, which fast paths know
@@ -199,7 +202,7 @@ _BEYOND = set()  # what can carry a gradient beside FLOATS and COMPLEXES, which 
 
 def register_lazy(lazy, dtype):
     """Let ``lazy``, which stands for the NumPy dtype of ``dtype`` where memory has lazy bits (`base.lazy`), be known as it."""
-    _from_numpy[lazy] = dtype
+    BY_NUMPY[lazy] = dtype
     if dtype.is_floating_point or dtype.is_complex:
         _BEYOND.add(lazy)
 

@@ -259,11 +259,7 @@ def _converted(dtype, value):
 # (number, NumPy dtype) -> its 0-dim array. Numbers outside of `SAFE` are never among them: 2**70 and 2.0**70 are equal
 # keys, and operators refuse the first; nor is zero, of which there are two.
 NUMBER_ARRAYS = {}
-
-
-@functools.cache
-def _zero(dtype):
-    return np.zeros((), dtype)
+_ZEROS = {}
 
 
 def number_array(dtype, value):
@@ -271,7 +267,7 @@ def number_array(dtype, value):
     if not value and value.__class__ is not complex:
         if value.__class__ is float and math.copysign(1.0, value) < 0:
             return np.array(value, dtype)
-        return _zero(dtype)
+        return _ZEROS.get(dtype) if dtype in _ZEROS else _ZEROS.setdefault(dtype, np.zeros((), dtype))
     if value.__class__ is complex:
         return wrapped(dtype, value)
     if not -SAFE < value < SAFE:

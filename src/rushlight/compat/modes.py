@@ -9,12 +9,13 @@ import importlib
 import threading
 from types import FunctionType
 
+from ..autograd.modes import SPECIAL, state
 from ..base.errors import hinted
 from ..base.grafts import graft
 from ..tensor import NAMESPACES, Tensor
 from ..tensor.interception import ASKING, OTHERS, UNSEEN
 from ..tensor.names import make_all
-from ..tensor.overrides import overloaded_arguments
+from ..tensor.overrides import DisableTorchFunctionSubclass, overloaded_arguments
 from ..tensor.short_paths import settle
 
 _UNSEEN = UNSEEN | {"__dir__", "__reduce__", "__reduce_ex__", "__getstate__", "is_grad_enabled", "set_grad_enabled", "get_default_dtype",
@@ -63,6 +64,21 @@ class TorchFunctionMode:
     def push(cls, *args, **kwargs):
         """An instance, for a ``with`` statement."""
         return cls(*args, **kwargs)
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A block in which no ``__torch_function__`` is asked, of classes or modes; ``torch._C.DisableTorchFunction``."""
+
+    def __enter__(self):
+        off, recording, modes = state.torch_function_off + 1, state.recording and SPECIAL, _modes
+        self._entered, self._active = (self._entered, state.recording), modes.active
+        modes.active, state.torch_function_off, state.recording = (), off, recording  # at once, as in the base
+
+    def __exit__(self, kind, value, trace):
+        off, modes = state.torch_function_off - 1, _modes
+        self._entered, before = self._entered
+        modes.active, state.torch_function_off, state.recording = self._active, off, before
+        state.update()
 
 
 def active_modes():

@@ -6,6 +6,7 @@ import enum
 import math
 import sys
 import typing
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from ..base.device import device as Device
@@ -38,6 +39,17 @@ def standard_globals():
     """`GLOBALS`, with the package itself under the name ``torch``: as it stands there, if it does, where ``torch.ops`` is found."""
     ours, standing = sys.modules[__package__.partition(".")[0]], sys.modules.get("torch")
     return {**GLOBALS, "torch": standing if getattr(standing, "Tensor", None) is ours.Tensor else ours}
+
+
+class _WithOperations:
+    """The package as generated code knows it, with PyTorch's native operations as ``ops``, which is no name of ours."""
+
+    def __init__(self, package):
+        self._package = getattr(package, "_package", package)
+        self.ops = import_module(".compat.inside.ops", __package__.partition(".")[0])
+
+    def __getattr__(self, name):
+        return getattr(self._package, name)
 
 
 class Place(NamedTuple):
@@ -173,6 +185,8 @@ class _Writer:
             self.body.append(f"{node.name}{typed} = {_path(self.text(args[0]), args[1])}")
         else:
             name = self.name_of(qualified_name(target), target)
+            if name.startswith("torch.ops."):
+                self.names["torch"] = _WithOperations(self.names["torch"])
             if node.meta.get("is_wrapped"):
                 self.wrapped.setdefault(name)
             self.body.append(f"{node.name}{typed} = {name}({self.call(args, node.kwargs)})")

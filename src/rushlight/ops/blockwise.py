@@ -104,9 +104,11 @@ def bounded(x, low=None, high=None):
         numbers = all(b is None or b.__class__ is not ndarray or b.ndim == 0 for b in (low, high))
         if numbers:
             return _bounded_by_numbers(x, low, high)
-    if low is not None:
-        x = larger(x, low)
-    return x if high is None else smaller(x, high)
+    if x.dtype.char == "e":
+        x = x if low is None else larger(x, low)
+        return x if high is None else smaller(x, high)
+    x = x if low is None else np.maximum(low, x)  # as `larger`
+    return x if high is None else np.minimum(high, x)
 
 
 def _bounded_by_numbers(x, low, high):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import address_of, converted, in_result_order, narrowed
+from ..base.arrays import address_of, converted, copyto, in_result_order, may_share_memory, narrowed
 from ..base.device import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..base.errors import hinted, kind_name
 from ..base.lazy import stored_in
@@ -24,7 +24,7 @@ def dense_copy(array):
 def copy_all_(targets, sources):
     """Write arrays into others of the same shapes."""
     for target, source in zip(targets, sources):
-        np.copyto(target, source)
+        copyto(target, source)
 
 
 def laid_out(array, memory_format):
@@ -64,7 +64,8 @@ class to_copy:
     """A copy in another dtype."""
 
     def forward(self, dtype, memory_format):
-        found = converted(narrowed(self, dtype.numpy), dtype.numpy)
+        kind = dtype.numpy
+        found = converted(narrowed(self, kind), kind)
         if memory_format is None or memory_format is preserve_format:
             return found
         return laid_out(found, memory_format)
@@ -103,14 +104,14 @@ class copy_from:
     into_differentiable = True
 
     def forward(self, src, non_blocking):
-        if np.may_share_memory(self, src):
+        if may_share_memory(self, src):
             if is_same_window(self, src):
                 return
             refuse_shared(self, src)
         refuse_overlap(self)
         if src.shape != self.shape:
             _check_fits(src, self)
-        np.copyto(self, narrowed(src, self.dtype), casting="unsafe")
+        copyto(self, narrowed(src, self.dtype), casting="unsafe")
 
     def d_self(grad):
         return functions.zeros_like(grad)
@@ -146,7 +147,7 @@ def refuse_overlap(array):
 
 def refuse_shared(target, source):
     """Refuse to write into an array while another one that shares some of its memory is read."""
-    if target is source or (np.may_share_memory(target, source) and _is_dense(target) and _is_dense(source)):
+    if target is source or (may_share_memory(target, source) and _is_dense(target) and _is_dense(source)):
         raise RuntimeError(
             hinted(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
@@ -158,7 +159,7 @@ def refuse_shared(target, source):
 
 def refuse_partly_shared(target, source):
     """As `refuse_shared`, but the very same elements in the same order are no harm."""
-    if target is not source and np.may_share_memory(target, source) and not is_same_window(target, source):
+    if target is not source and may_share_memory(target, source) and not is_same_window(target, source):
         refuse_shared(target, source)
 
 
@@ -214,7 +215,7 @@ class fill_number:
     """Write one number everywhere."""
 
     def forward(self, value):
-        np.copyto(self, filler(self.size, self.dtype, value))
+        copyto(self, filler(self.size, self.dtype, value))
 
     def d_self(grad):
         return functions.zeros_like(grad)
@@ -226,7 +227,7 @@ class fill_tensor:
 
     def forward(self, value):
         refuse_overlap(self)
-        np.copyto(self, narrowed(value, self.dtype), casting="unsafe")
+        copyto(self, narrowed(value, self.dtype), casting="unsafe")
 
     def d_self(grad):
         return functions.zeros_like(grad)
@@ -260,7 +261,7 @@ class fill:
 
     def forward(self, value):
         result = np.empty_like(self)
-        np.copyto(
+        copyto(
             result, value if isinstance(value, np.ndarray) else filler(self.size, self.dtype, value), casting="unsafe"
         )
         return result

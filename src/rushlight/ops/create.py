@@ -8,7 +8,7 @@ from ..base import dtypes
 from ..base.arrays import aligned_bytes, bounds, result_order, window_on
 from ..base.device import META, channels_last, check_device, contiguous_format, preserve_format
 from ..base.errors import hinted, kind_name
-from ..base.lazy import LazyArray, is_meta, no_shape, stored_in
+from ..base.lazy import LazyArray, is_meta, no_shape
 from ..base.limits import LARGEST_WORD, too_much_memory
 from ..base.reserved import reserve
 from ..base.shapes import sizes_argument
@@ -161,8 +161,10 @@ def _like(name, input, value, dtype, device, requires_grad, memory_format):
             )
         )
     where = None if device is None else check_device(device)
-    array, order = stored_in(input._array), None
-    nowhere = is_meta(input._array) if where is None else where is META
+    array, order = input._array, None
+    nowhere = where is META
+    if array.__class__ is LazyArray:
+        array, nowhere = array.stored, array.meta if where is None else nowhere
     kind = array.dtype if dtype is None else dtypes.PYTHON.get(dtype, dtype).numpy
     if memory_format is not None and memory_format is not preserve_format:
         order, back = _format_order(array, memory_format)

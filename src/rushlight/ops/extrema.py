@@ -5,6 +5,7 @@ import functools
 import numpy as np
 
 from ..base import dtypes
+from ..base.arrays import count_nonzero
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim
 from .reduce import axes_of, refuse_empty_dims, spread
@@ -61,7 +62,7 @@ def _extreme_all(name, largest):
             if self.size == 0:
                 _refuse_empty(self, name)
             # Where it is, and then what it is, takes NumPy less time than its reduction; the first NaN wins in both.
-            return np.asarray(self.take(self.argmax() if largest else self.argmin()))
+            return np.array(self.item(self.argmax() if largest else self.argmin()), self.dtype)
 
         def d_self(grad, self, result):
             if functions.interposers:  # inside transforms the value may be another one for each entry
@@ -69,7 +70,7 @@ def _extreme_all(name, largest):
                 return functions.where(hit, grad / hit.sum(), functions.zeros((), dtype=grad.dtype, device=grad.device))
             value = result._array
             hit = self == result if value == value else self.isnan()
-            return functions.where_select(hit, grad / int(np.count_nonzero(hit._array)), 0)
+            return functions.where_select(hit, grad / int(count_nonzero(hit._array)), 0)
 
     record.__name__, record.__doc__ = f"{name}_all", f"The {name} of all elements."
     return op(f"{name}(Tensor self) -> Tensor", names=(), node=f"{name.capitalize()}Backward1")(record)
@@ -130,7 +131,7 @@ def _overloaded(name, result, elementwise, doc):
 
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.into = doc, into
-    return composite(call, out=True, explains=True)
+    return composite(out=True, explains=True, short=whole)(call)
 
 
 max = _overloaded(

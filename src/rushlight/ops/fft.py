@@ -23,9 +23,14 @@ _TRANSFORMED = frozenset((dtypes.float32, dtypes.float64, dtypes.complex64, dtyp
 def layout_of(array, dims, last):
     """The order in which the axes of a transform's result lie in memory, as PyTorch has it: those that are not transformed,
     then the others, each as they lie in the operand; ``last``, if there is one, behind all."""
+    if len(dims) == 1 and dims[0] == array.ndim - 1 and array.flags.c_contiguous:
+        return [*range(array.ndim)]
+    return order_of(array, dims, last)
+
+
+def order_of(array, dims, last):
+    """`layout_of` an array, or of what has its strides."""
     strides = array.strides
-    if len(dims) == 1 and dims[0] == len(strides) - 1 and array.flags.c_contiguous:
-        return [*range(len(strides))]
     if last is None and 0 in strides and array.dtype.kind != "c":  # PyTorch makes complex numbers of them first
         strides = dense_strides(array.shape, strides)
     order = sorted(range(len(strides)), key=lambda d: -strides[d])

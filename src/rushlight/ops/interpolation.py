@@ -1,5 +1,6 @@
 """Interpolation: images and signals resized by nearest elements, lines, cubics and Lanczos windows."""
 
+import functools
 import math
 import warnings
 
@@ -58,6 +59,7 @@ class interpolate_gradient:
 
 
 _DIMENSIONS = {"linear": 3, "bilinear": 4, "bicubic": 4, "lanczos": 4, "trilinear": 5}
+_NUMBERS = frozenset((int, float))
 _CORNERED = ("linear", "bilinear", "bicubic", "trilinear")
 
 
@@ -122,6 +124,13 @@ def _target_lengths(input, size, scale_factor, recompute_scale_factor):
             f"of {list(lengths)} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, d2, "
             "...,dK) format and scale_factor in (s1, s2, ...,sK) format."
         )
+    scaled = _scaled if scale_factor.__class__ in _NUMBERS else _scaled.__wrapped__
+    return scaled(lengths, factors, bool(recompute_scale_factor))
+
+
+@functools.lru_cache(256)
+def _scaled(lengths, factors, recomputed):
+    """`_target_lengths` by factors."""
     wanted = [float(n) * f for n, f in zip(lengths, factors)]
     if not all(abs(n) <= LARGEST_WORD for n in wanted):
         raise RuntimeError(
@@ -132,7 +141,7 @@ def _target_lengths(input, size, scale_factor, recompute_scale_factor):
     out = tuple(map(math.floor, wanted))
     if any(not -(1 << 63) <= n < 1 << 63 for n in out):
         raise no_place(dtypes.int64, f"the scale factors are {factors}")
-    return out, (None,) * count if recompute_scale_factor else tuple(float(f) for f in factors)
+    return out, (None,) * len(lengths) if recomputed else tuple(float(f) for f in factors)
 
 
 def _check_mode(input, mode, antialias):

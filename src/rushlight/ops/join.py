@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import empty_in_result_order, is_channels_last
+from ..base.arrays import concatenate, empty_in_result_order, is_channels_last
 from ..base.device import contiguous_format
 from ..base.errors import hinted
 from ..base.lazy import NO_NUMBERS, is_meta, plain
@@ -25,6 +25,7 @@ def common_array_dtype(arrays):
 
 
 _FEW = 1 << 14  # elements of an array that is not copied for itself
+APART = 1 << 13  # elements of an array of any layout that is worth a copy of its own
 
 
 def are_alike(arrays):
@@ -60,9 +61,10 @@ class cat:
         if not tensors:
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
         first = tensors[0]
-        if -first.ndim <= dim < first.ndim < 4:
+        if -first.ndim <= dim < first.ndim < 4 and not _are_apart(tensors):
             try:
-                return np.ascontiguousarray(np.concatenate(tensors, dim, dtype=first.dtype, casting="no"))
+                found = concatenate(tensors, dim, dtype=first.dtype, casting="no")
+                return found if found.flags.c_contiguous else np.ascontiguousarray(found)
             except (TypeError, ValueError):  # other dtypes, empty vectors, or lengths that do not fit
                 pass
         kind = common_array_dtype(tensors)
@@ -91,8 +93,20 @@ class cat:
         return [part.reshape(shape) if shape == (0,) else part for part, shape in zip(parts, tensors_shape)]
 
 
+def _are_apart(arrays):
+    """Whether each array is best copied to its place by itself: NumPy joins large ones that lie in other orders slowly."""
+    return arrays[0].size >= APART and not all(array.flags.c_contiguous for array in arrays)
+
+
 def _joined(arrays, axis, kind):
-    return np.ascontiguousarray(np.concatenate(arrays, axis=axis, dtype=kind, casting="unsafe"))
+    if _are_apart(arrays):
+        first, lengths = arrays[0].shape, [array.shape[axis] for array in arrays]
+        found, end, before = np.empty((*first[:axis], sum(lengths), *first[axis + 1 :]), kind), 0, (slice(None),) * axis
+        for array, length in zip(arrays, lengths):
+            begin, end = end, end + length
+            write(found[(*before, slice(begin, end))], array)
+        return found
+    return np.ascontiguousarray(concatenate(arrays, axis=axis, dtype=kind, casting="unsafe"))
 
 
 def _check_joinable(kept, tensors, dim):
@@ -144,8 +158,8 @@ class stack:
         shape = (*first.shape[:dim], len(tensors), *first.shape[dim:])
         if 3 < first.ndim < 6 and dim < first.ndim and all(map(is_channels_last, tensors)):
             return TABLE["cat"].forward(tensors, dim).reshape(shape)  # a split dimension is a view
-        if alike and dim < first.ndim:
-            return np.ascontiguousarray(np.concatenate(tensors, dim)).reshape(shape)
+        if alike and dim < first.ndim and not _are_apart(tensors):
+            return np.ascontiguousarray(concatenate(tensors, dim)).reshape(shape)
         before, found = (slice(None),) * dim, np.empty(shape, first.dtype if alike else common_array_dtype(tensors))
         for place, array in enumerate(tensors):
             write(found[(*before, place, ...)], array)
@@ -325,7 +339,7 @@ def _rolled(array, shifts, axes):
         axis, length = axes[0], array.shape[axes[0]]
         cut = -shifts[0] % length if length else 0
         turned = array if axis == 0 else array.swapaxes(0, axis)
-        joined = np.concatenate((turned[cut:], turned[:cut]))
+        joined = concatenate((turned[cut:], turned[:cut]))
         return np.ascontiguousarray(joined if axis == 0 else joined.swapaxes(0, axis))
     moves = dict.fromkeys(axes, 0)
     for shift, axis in zip(shifts, axes):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ..base.arrays import copyto, count_nonzero, putmask
 from ..base.errors import hinted
 from ..base.scalars import c_name, fitted
 from ..base.shapes import broadcast_shapes, require_room
@@ -63,10 +64,10 @@ class masked_fill:
             )
         filler = fitted(self.dtype, value.item() if isinstance(value, np.ndarray) else value)
         if mask.shape == self.shape:
-            np.putmask(self, mask, filler)
+            putmask(self, mask, filler)
         else:
             _check_mask(mask, self.shape)
-            np.copyto(self, filler, where=mask)
+            copyto(self, filler, where=mask)
 
     def d_self(grad, shape, mask):
         return grad.masked_fill(mask, 0).sum_to_size(shape)
@@ -124,7 +125,7 @@ class masked_scatter:
             )
         _check_mask(mask, self.shape)
         where = np.broadcast_to(mask, self.shape)
-        count = int(np.count_nonzero(where))
+        count = int(count_nonzero(where))
         if source.size < count:
             raise RuntimeError(
                 hinted(

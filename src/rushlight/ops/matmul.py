@@ -202,7 +202,10 @@ class outer_product:
         return grad.t().mv(conj(self).to(grad.dtype))
 
 
-@composite(names=("torch", "Tensor", "torch:ger", "Tensor:ger"), out=True)
+@composite(
+    names=("torch", "Tensor", "torch:ger", "Tensor:ger"), out=True, short="outer_product",
+    fits="array0.ndim == array1.ndim == 1",
+)  # fmt: skip
 def outer(input, vec2):
     """The matrix ``input[i] * vec2[j]`` of two vectors."""
     for value, name in ((input, "self"), (vec2, "vec2")):

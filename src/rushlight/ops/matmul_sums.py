@@ -91,14 +91,15 @@ class addmm:
             raise RuntimeError(
                 f"mat{1 if mat1.ndim != 2 else 2} must be a matrix, got {(mat1 if mat1.ndim != 2 else mat2).ndim}-D tensor"
             )
-        if mat1.shape[1] != mat2.shape[0]:
+        (rows, inner), (length, columns) = mat1.shape, mat2.shape
+        if inner != length:
             raise RuntimeError(
                 hinted(
-                    f"mat1 and mat2 shapes cannot be multiplied ({mat1.shape[0]}x{mat1.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})",
-                    f"the inner lengths {mat1.shape[1]} and {mat2.shape[0]} must be equal; .T transposes a matrix",
+                    f"mat1 and mat2 shapes cannot be multiplied ({rows}x{inner} and {length}x{columns})",
+                    f"the inner lengths {inner} and {length} must be equal; .T transposes a matrix",
                 )
             )
-        shape = mat1.shape[0], mat2.shape[1]
+        shape = rows, columns
         if self.shape != shape:
             check_addend(self, shape)
         return added_product(self, mat1, mat2, beta, alpha)
@@ -118,7 +119,10 @@ class baddbmm:
     """``beta * self + alpha * (batch1 @ batch2)`` for batches of matrices."""
 
     def forward(self, batch1, batch2, beta, alpha):
-        shape = _length(batch1, 0), _length(batch1, 1), _length(batch2, 2)
+        if batch1.ndim == batch2.ndim == 3:
+            shape = *batch1.shape[:2], batch2.shape[2]
+        else:
+            shape = _length(batch1, 0), _length(batch1, 1), _length(batch2, 2)
         if self.shape != shape:
             check_addend(self, shape)
         if batch1.ndim != 3 or batch2.ndim != 3:

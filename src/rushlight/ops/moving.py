@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..base.arrays import narrowed
+from ..base.arrays import copyto, narrowed
 from ..base.dtypes import STORED
 from ..base.lazy import LazyArray
 from ..base.limits import refusal_of
@@ -28,10 +28,10 @@ def write(target, source, use="copy"):
     if target.size >= elements and not _is_plain(target, source) and kernel(source, target) is not NotImplemented:
         return target
     if target.dtype is source.dtype:
-        np.copyto(target, source)
+        copyto(target, source)
     else:
         with np.errstate(all="ignore"):
-            np.copyto(target, narrowed(source, target.dtype), casting="unsafe")
+            copyto(target, narrowed(source, target.dtype), casting="unsafe")
     return target
 
 
@@ -52,10 +52,12 @@ def _is_plain(target, source):
     return source.ndim and source.shape[-1] >= _ROW and source.strides[-1] == target.strides[-1] == source.itemsize
 
 
-def copied(view, dtype=None):
-    """A copy of an array, row by row; in another dtype if one is given."""
+def copied(view, dtype=None, strides=None):
+    """A copy of an array, row by row or with these strides; in another dtype if one is given."""
     if dtype is not None and dtype != view.dtype:
-        return write(np.empty(view.shape, dtype), view, "convert")
+        return write(np.ndarray(view.shape, dtype, None, 0, strides), view, "convert")
+    if strides is not None:
+        return write(np.ndarray(view.shape, view.dtype, None, 0, strides), view)
     if view.size < kernels.get("copy", _NONE)[0] or (view.nbytes < PLAIN_COPY and view.flags.c_contiguous):
         return view.copy()
     return write(np.empty(view.shape, view.dtype), view)
@@ -85,7 +87,7 @@ def progression(out, base, step, computed, first=0, direction=1, fused=False):
     if out.size < elements or kernel(out, base, step, first, direction, computed, fused) is NotImplemented:
         places = np.arange(first, first + direction * out.size, direction).astype(computed, copy=False)
         found = fused_line(base, step, places) if fused else base + step * places
-        np.copyto(out, found, casting="unsafe")
+        copyto(out, found, casting="unsafe")
     return out
 
 
@@ -116,5 +118,5 @@ def ramps(out, firsts, lengths, step):
         found = np.repeat(firsts, lengths)
         if step:
             found += step * (np.arange(out.size) - np.repeat(starts, lengths))
-        np.copyto(out, found, casting="unsafe")
+        copyto(out, found, casting="unsafe")
     return out

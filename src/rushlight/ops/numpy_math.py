@@ -1,5 +1,6 @@
 """The functions that an element formula may use, on NumPy arrays: what ``m`` is in ``element(m, x)``."""
 
+import math
 from importlib import import_module
 
 import numpy as np
@@ -23,8 +24,13 @@ def sigmoid(x):
 def sign(x):
     """-1, 0 or 1, and 0 for NaN, where NumPy has NaN; of complex numbers NumPy's."""
     found = np.sign(x)
+    zero = _zeros.get(x.dtype)
+    if zero is not None:
+        flat = found.reshape(-1)
+        if not math.isnan(flat.dot(flat)):
+            return found
     if x.dtype.kind in "fV":  # the larger and the smaller than 0: where neither is a number, both are 0
-        zero = _zeros.get(x.dtype, 0)
+        zero = 0 if zero is None else zero
         return np.add(np.fmax(found, zero), np.fmin(found, zero))
     return found
 

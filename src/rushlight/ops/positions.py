@@ -21,7 +21,7 @@ class nonzero_rows:
         return np.array(self.nonzero(), np.int64).T  # dimension by dimension in memory, as PyTorch's
 
 
-@composite
+@composite(short="nonzero_rows")
 def nonzero(input, *, as_tuple=False, out=None):
     """The positions of nonzero elements: an N x ndim tensor, or a tuple with one 1-dim tensor for each dimension.
 
@@ -36,7 +36,7 @@ def nonzero(input, *, as_tuple=False, out=None):
     return functions.nonzero_rows(input) if out is None else functions.nonzero_rows(input, out=out)
 
 
-@composite
+@composite(short="nonzero_rows")
 def argwhere(input):
     """The positions of nonzero elements, one row each."""
     return functions.nonzero_rows(input)

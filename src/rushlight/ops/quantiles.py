@@ -116,7 +116,7 @@ def _median(name, ignore_nan):
     call.__doc__ = "The middle element (the lower of two); with ``dim`` also where it is." + (
         " NaN is ignored." if ignore_nan else ""
     )
-    return composite(call, out=True)
+    return composite(out=True, short=f"{name}_all")(call)
 
 
 median, nanmedian = _median("median", False), _median("nanmedian", True)

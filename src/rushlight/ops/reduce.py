@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..base import dtypes
-from ..base.arrays import narrowed
+from ..base.arrays import count_nonzero, narrowed
 from ..base.errors import hinted
 from ..base.shapes import wrap_dim, wrap_dims
 from .recording import is_recorded
@@ -51,7 +51,8 @@ def _few_added(array, dim, keepdim, dtype):
     if dtype is not None or array.size >= _FOLD_FROM or array.dtype not in _NATIVE or not dim or not array.ndim:
         return None
     try:
-        return np.asarray(np.add.reduce(array, dim, None, None, keepdim), None, "C")
+        found = np.add.reduce(array, dim, None, None, keepdim)
+        return found if found.ndim and found.flags.c_contiguous else np.asarray(found, None, "C")
     except ValueError:  # the general way says what is wrong
         return None
 
@@ -59,7 +60,7 @@ def _few_added(array, dim, keepdim, dtype):
 def zero_where_zero(value, other):
     """``value``, which has been divided by ``other``, with 0 where that is 0."""
     divisors = functions.elements_of(other)
-    known = divisors.__class__ is np.ndarray and np.count_nonzero(divisors) == divisors.size
+    known = divisors.__class__ is np.ndarray and count_nonzero(divisors) == divisors.size
     return value if known else value.masked_fill(other == 0, 0)
 
 
@@ -325,7 +326,7 @@ def _truth(name, ufunc, holds, doc):
     class record:
         def forward(self, dim, keepdim):
             if dim is None and not keepdim:
-                found = np.array(holds(np.count_nonzero(self), self.size))
+                found = np.array(holds(count_nonzero(self), self.size))
                 return found.astype(np.uint8) if self.dtype == np.uint8 else found
             axes = None if dim is None else wrap_dims(dim, self.ndim)
             if not self.ndim:

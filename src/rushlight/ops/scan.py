@@ -17,16 +17,18 @@ from .table import composite, conj, functions, is_half, op, widened
 
 
 def _scan(array, ufunc, dim, dtype):
-    kind = dtypes.from_numpy(array.dtype) if dtype is None else dtype
-    if dtype is None and kind.category <= dtypes.SIGNED:
-        kind = dtypes.int64
-    axis, computed = wrap_dim(dim, array.ndim), accumulator(kind.numpy)
+    axis, kind = wrap_dim(dim, array.ndim), array.dtype
+    if dtype is not None:
+        kind = dtype.numpy
+    elif kind.kind in "biu":
+        kind = dtypes.INT64_ARRAY
+    computed = accumulator(kind)
     if not array.ndim:
-        return array.astype(kind.numpy)
+        return array.astype(kind)
     found = ufunc.accumulate(array if array.dtype is computed else array.astype(computed), axis, computed)
     if not found.flags.c_contiguous:
         found = np.ascontiguousarray(found)
-    return found if computed is kind.numpy else found.astype(kind.numpy)
+    return found if computed is kind else found.astype(kind)
 
 
 @op("cumsum(Tensor self, int dim, *, dtype? dtype=None) -> Tensor", inplace=True)
@@ -272,9 +274,9 @@ class diag_embed:
         first, second = wrap_dim(dim1, ndim), wrap_dim(dim2, ndim)
         if first == second:
             raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-        size = self.shape[-1] + abs(offset)
-        shape = list(self.shape[:-1])
-        for place in sorted((first, second)):
+        *shape, size = self.shape
+        size += abs(offset)
+        for place in (first, second) if first < second else (second, first):
             shape.insert(place, size)
         found = filled(shape, 0, self.dtype)
         part = found.diagonal(offset, first, second)

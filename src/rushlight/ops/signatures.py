@@ -107,6 +107,7 @@ OVERLOADS = {
     "max": _extremes("max"), "min": _extremes("min"),
     "median": _with_places("median"), "nanmedian": _with_places("nanmedian"),
     "var": _SPREAD, "std": _SPREAD, "var_mean": _SPREAD_AND_MEAN, "std_mean": _SPREAD_AND_MEAN,
+    "reshape": "(input: Tensor, *shape: int) -> Tensor\n(input: Tensor, shape: ints) -> Tensor",
     "view": "(input: Tensor, *shape: int) -> Tensor\n(input: Tensor, shape: ints) -> Tensor\n(input: Tensor, dtype: dtype) -> Tensor",
     "view_copy": "(input: Tensor, size: ints | None = None, *, dtype: dtype | None = None, out: Tensor | None = None) -> Tensor",
     "where": f"""

@@ -18,11 +18,14 @@ class unbind:
     """
 
     def forward(self, dim):
-        dim = wrap_dim(dim, self.ndim)
-        if self.ndim == 0:
+        shape = self.shape
+        dim = wrap_dim(dim, len(shape))
+        if not shape:
             wrap_own_dim(dim, 0)
+        if dim == 0:
+            return tuple([self[i, ...] for i in range(shape[0])])
         head = (slice(None),) * dim
-        return tuple([self[(*head, i, ...)] for i in range(self.shape[dim])])
+        return tuple([self[(*head, i, ...)] for i in range(shape[dim])])
 
     def d_self(grads, shape, dim):
         dim = wrap_dim(dim, len(shape))
@@ -106,7 +109,10 @@ def _even_lengths(shape, split_size, dim):
 
 def _cut_evenly(array, split_size, dim):
     """Views of ``array``, each ``split_size`` long along ``dim``, the last maybe shorter."""
-    starts, head = _even_starts(array.shape, split_size, dim), (slice(None),) * wrap_dim(dim, array.ndim)
+    starts, dim = _even_starts(array.shape, split_size, dim), wrap_dim(dim, array.ndim)
+    if dim == 0:
+        return tuple([array[start : start + split_size] for start in starts])
+    head = (slice(None),) * dim
     return tuple([array[(*head, slice(start, start + split_size))] for start in starts])
 
 
@@ -177,13 +183,14 @@ def split(tensor, split_size_or_sections, dim=0):
 
 
 def _chunked(input, chunks, dim, even, sized):
-    if input.ndim == 0:
+    shape = input._array.shape
+    if not shape:
         raise RuntimeError(hinted("chunk expects at least a 1-dimensional tensor", "a 0-dim tensor has no parts"))
     if chunks <= 0:
         raise RuntimeError(
             hinted(f"chunk expects `chunks` to be greater than 0, got: {chunks}", "it is the number of parts")
         )
-    length = input._array.shape[wrap_dim(dim, input.ndim)]
+    length = shape[wrap_dim(dim, len(shape))]
     each = -(-length // chunks)
     return sized(input, [0] * chunks, dim) if each == 0 else even(input, each, dim)
 

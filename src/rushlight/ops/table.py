@@ -377,7 +377,7 @@ def op(schema, *, kind=FUNCTION, dtype=PROMOTE, inplace=False, names=BOTH, node=
     return register
 
 
-def composite(function=None, *, names=BOTH, inplace=False, out=False, explains=False):
+def composite(function=None, *, names=BOTH, inplace=False, out=False, explains=False, short=None, fits=None):
     """Write a function of Tensors into the table.
 
     Args:
@@ -387,10 +387,14 @@ def composite(function=None, *, names=BOTH, inplace=False, out=False, explains=F
             and ``functions.NAME`` stay as they are. Where 100 ns count, a function has an argument ``out`` of its own.
         explains: whether wrong arguments lead to PyTorch's errors in the function itself, by ``functions.refuse`` or by those of
             the one operation that it calls. Others are public with a guard around them, which costs 60 ns a call.
+        short: the name of an operation that calls by place are, where its short path takes them and ``fits``, if given, holds:
+            the public function is that short path then, and knows the composite for the rest.
+        fits: a condition on the arrays of its tensors, ``array0`` and so on, in Python.
     """
 
     def register(function):
         entry = Composite(function, names, inplace, out, explains)
+        entry.short, entry.fits = short, fits
         _enter(COMPOSITES, entry)
         return function
 

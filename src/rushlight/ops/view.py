@@ -23,8 +23,10 @@ class view_shape:
             if not self.flags.c_contiguous:
                 if _has_plain_steps(self, size):
                     return self.reshape(size, copy=False)
-            elif not size or min(size) >= -1:
-                return self.reshape(size)
+            else:
+                found = self.reshape(size)
+                if found.shape == size or min(size) >= -1:
+                    return found
         except ValueError:  # refused: the general way says why
             pass
         shape = infer_view_shape(size, self.size)
@@ -73,8 +75,8 @@ class reshape_alias:
 _SIZES = frozenset((int, tuple, list))
 
 
-@composite(names=("Tensor",), explains=True)
-def view(input, *size, dtype=None):
+@composite(names=("Tensor",), explains=True, short="view_shape")
+def view(input, *lengths, size=None, dtype=None):
     """The same memory under another shape, or, given a dtype, as elements of that type.
 
     >>> import rushlight as torch
@@ -82,22 +84,24 @@ def view(input, *size, dtype=None):
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
+    if size is not None and not lengths:
+        lengths = (size,)
     if (
         dtype is None
-        and len(size) == 1
-        and size[0].__class__ not in _SIZES
-        and (hasattr(size[0], "itemsize") or isinstance(size[0], type))
+        and len(lengths) == 1
+        and lengths[0].__class__ not in _SIZES
+        and (hasattr(lengths[0], "itemsize") or isinstance(lengths[0], type))
     ):
-        dtype = size[0]
+        dtype = lengths[0]
     try:
         if dtype is not None:
             _refuse_lazy(input)
             read = functions.view_dtype(input, dtype)
             functions.share_version(input, read)
             return read
-        return functions.view_shape(input, *size)
+        return functions.view_shape(input, *lengths)
     except Exception:
-        functions.refuse("view", (input, *size), {} if size or dtype is None else {"dtype": dtype})
+        functions.refuse("view", (input, *lengths), {} if lengths or dtype is None else {"dtype": dtype})
         raise
 
 
@@ -163,34 +167,36 @@ def _check_divisible(number, ratio, what, doing):
         )
 
 
-@composite(explains=True)
-def reshape(input, *shape):
+@composite(explains=True, short="view_shape", fits="array0.flags.c_contiguous")
+def reshape(input, *lengths, shape=None):
     """The same elements under another shape: a view where possible, else a copy.
 
     >>> import rushlight as torch
     >>> torch.arange(4).reshape(2, 2).T.reshape(-1)
     tensor([0, 2, 1, 3])
     """
+    if shape is not None and not lengths:
+        lengths = (shape,)
     try:
-        if not shape:
+        if not lengths:
             raise TypeError("reshape() takes a shape: reshape(()) makes a 0-dim tensor")
         array = stored_in(input._array)
         if array.flags.c_contiguous:
-            given = shape[0] if shape[0].__class__ is not int and isinstance(shape[0], (tuple, list)) else shape
+            given = lengths[0] if lengths[0].__class__ is not int and isinstance(lengths[0], (tuple, list)) else lengths
             for length in given:
                 if length.__class__ is not int:
                     break
             else:
                 return functions.view_shape(input, given)
-        lengths = infer_view_shape(_lengths(shape, "reshape"), array.size)
-        if _has_view(array, lengths):
+        known = infer_view_shape(_lengths(lengths, "reshape"), array.size)
+        if _has_view(array, known):
             alias = functions.view_shape if array.flags.c_contiguous else functions.reshape_alias
-            return alias(input, lengths)
+            return alias(input, known)
         if input.requires_grad:
-            return functions.unsafe_view(input.clone(memory_format=contiguous_format), lengths)
-        return functions.reshape_copy(input, lengths)
+            return functions.unsafe_view(input.clone(memory_format=contiguous_format), known)
+        return functions.reshape_copy(input, known)
     except Exception:
-        functions.refuse("reshape", (input, *shape), {})
+        functions.refuse("reshape", (input, *lengths), {})
         raise
 
 
@@ -233,6 +239,15 @@ def reshape_as(input, other):
     return input.reshape(other.shape)
 
 
+@functools.lru_cache(512)
+def _flattened(shape, start_dim, end_dim):
+    """``shape`` with some dimensions made one; None where it is one already."""
+    start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    return None if start == end else (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
+
+
 @composite
 def flatten(input, start_dim=0, end_dim=-1):
     """Dimensions ``start_dim`` to ``end_dim`` made one.
@@ -242,18 +257,14 @@ def flatten(input, start_dim=0, end_dim=-1):
     torch.Size([2, 12])
     """
     array = stored_in(input._array)
-    shape, ndim = array.shape, array.ndim
-    if not ndim:
+    shape = array.shape
+    if not shape:
         wrap_dims((start_dim,), 0)
         wrap_dims((end_dim,), 0)
         return input.reshape(1)
-    start = start_dim if 0 <= start_dim < ndim else wrap_dim(start_dim, ndim)
-    end = ndim - 1 if end_dim == -1 else wrap_dim(end_dim, ndim)
-    if start > end:
-        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
-    if start == end:
+    flat = _flattened(shape, start_dim, end_dim)
+    if flat is None:
         return input
-    flat = (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :])
     return functions.view_shape(input, flat) if array.flags.c_contiguous else input.reshape(flat)
 
 
@@ -348,7 +359,7 @@ class expand:
                     "name a length, or -1, for every dimension; new ones come first",
                 )
             )
-        return expand_view(self, _expanded_shape(self.shape, tuple(size)))
+        return expand_view(self, _expanded_shape(self.shape, size if size.__class__ is tuple else tuple(size)))
 
     def d_self(grad, shape):
         return functions.unexpanded(grad, shape)

@@ -7,7 +7,7 @@ from types import FunctionType
 from ..ops.table import COMPOSITES
 from ..tensor.base import Tensor
 from ..tensor.names import NAMESPACES, inplace_names, make_all, places
-from ..utils.native_calls import native_name
+from ..utils.native_operations import native_name
 
 # Operations that are public under no name of their own and have other arguments than what PyTorch calls so.
 _NATIVE = {

@@ -30,6 +30,7 @@ from ..optim import optimizer as optimizers
 from ..optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from ..tensor.base import Tensor
 from ..tensor.interposers import INTERPOSERS, Interposer, below
+from ..tensor.short_paths import settle
 from ..utils.data.iterators import _BaseDataLoaderIter
 from ..utils.flop_formulas import native_calls, registry
 from .arguments import described, is_users, short, stack_now
@@ -365,6 +366,7 @@ def _graft_all():
     }
     for function, name in named.items():
         if function not in _around:
+            settle(function)
             graft(function, functools.partial(_telling, function, name))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base.arrays import count_nonzero
 from ..base.dtypes import from_numpy
 from ..base.errors import hinted
 from ..base.scalars import name_of
@@ -35,7 +36,7 @@ def is_float(dtype):
 
 def holds_all(mask):
     """Whether all of a mask is true: quicker than ``all()`` for a few elements."""
-    return np.count_nonzero(mask) == mask.size
+    return count_nonzero(mask) == mask.size
 
 
 def memory_order(out, *operands):

@@ -14,7 +14,7 @@ def line_sums(values, pattern, axis, dense):
     """The product with ``dense`` of the matrix of ``values`` on a pattern (``axis`` 0) or of its transpose (1)."""
     lines, values = pattern.lines(axis), values.reshape(-1)
     if dense.size and values.size * dense.shape[1] >= elements_of("sparse_line_sums"):
-        found = kernel_of("sparse_line_sums")(lines, values, dense)
+        found = kernel_of("sparse_line_sums")(lines.starts, lines.others, lines.order, values, dense)
         if found is not NotImplemented:
             return found
     entries = lines.of(values)

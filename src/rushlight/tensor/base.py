@@ -19,6 +19,7 @@ from ..autograd.views import View, known_edge
 from ..base import dtypes
 from ..base.arrays import address_of, deep_copy, element_strides, storage_bytes
 from ..base.device import CPU, META, strided
+from ..base.dtypes import BY_NUMPY
 from ..base.errors import hinted, kind_name
 from ..base.layouts import LAYOUT_PLUGS
 from ..base.lazy import LazyArray, as_meta, bits_of, is_meta, meta_array, plain, rebuilt, stored_in
@@ -294,7 +295,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
 
     @property
     def shape(self):
-        return Size(self._array.shape)
+        shape = self._array.shape
+        return _SIZES.get(shape) or _kept_size(shape)
 
     def size(self, dim=None):
         """The shape, or the length of dimension ``dim``."""
@@ -354,7 +356,10 @@ class Tensor(TensorBase, metaclass=TensorMeta):
 
     @property
     def dtype(self):
-        return dtypes.from_numpy(self._array.dtype)
+        try:
+            return BY_NUMPY[self._array.dtype]
+        except KeyError:
+            return dtypes.from_numpy(self._array.dtype)
 
     @property
     def device(self):
@@ -533,8 +538,22 @@ def _rebuild_meta(cls, shape, dtype, strides, requires_grad):
     return made
 
 
+_SIZES = {}  # the sizes that were asked for last, by the shapes of arrays: making one takes as long as three look-ups
+
+
+def _kept_size(shape):
+    if len(_SIZES) > 1024:
+        _SIZES.clear()
+    found = _SIZES[shape] = Size(shape)
+    return found
+
+
 # A Tensor that holds nothing yet: whoever makes one sets `_array`, and `_edge`, which is found faster there than in the class.
 new_tensor = functools.partial(object.__new__, Tensor)
+# Instances keep in place what the first ones have; what later ones hold besides makes each of them a dictionary.
+_first = new_tensor()
+for _name in ("_array", "_edge", "_version_counter", "_base", "_grad", "_grad_call", "_accumulator", "_resizable"):
+    setattr(_first, _name, None)
 
 
 def wrap(array):

@@ -13,11 +13,12 @@ from ..ops.order import PROPERTIES
 from ..ops.table import BOTH, COMPOSITES, INPLACE_LISTS, TABLE, InplaceForm, functions
 from . import fast, forms
 from .base import Tensor
+from .compute import schema_of
 from .kinds import looking
 from .names import NAMESPACES, Pending, expect, expect_alias, give, inplace_names, places
-from .refusals import guarded, handed_as, known_as, refuse, refused
-from .short_elementwise import elementwise
-from .short_paths import short
+from .refusals import MARK, as_public, guarded, handed_as, known_as, refuse, refused
+from .short_elementwise import elementwise, elementwise_composite
+from .short_paths import short, short_composite
 
 _SPREADS = CO_VARARGS | CO_VARKEYWORDS
 _MODULES = {where: "rushlight" if where == "torch" else f"rushlight.{where}" for where in NAMESPACES}
@@ -135,7 +136,13 @@ def _publish(pending, name, names, function, public=None):
 
 
 def _public_composite(entry, where, name):
-    """A composite as it is public in a place, guarded; ``functions`` has it as it is."""
+    """A composite as it is public in a place; ``functions`` has it as it is."""
+    general = _guarded_composite(entry, where, name)
+    return general if entry.short is None else _short_composite(entry, where, name, general)
+
+
+def _guarded_composite(entry, where, name):
+    """A composite that looks at kinds of arguments in a place."""
     if entry.out and where != "Tensor":
         return _with_out(entry, where, name)
     parsed = where in BOTH and name not in _PYTHONS_OWN
@@ -146,6 +153,18 @@ def _public_composite(entry, where, name):
     if entry.explains and "axis" not in aliases:
         return function
     return guarded(function, where, name, aliases)
+
+
+def _short_composite(entry, where, name, general):
+    """The short path of a composite in a place, around its ``general`` function there."""
+    getattr(functions, entry.short)  # it must be made first
+    op = TABLE[entry.short]
+    if where != "Tensor" and schema_of(op).varargs is not None:  # only methods take the items of a row one by one
+        return general
+    made = (elementwise_composite if op.kind == table.ELEMENTWISE else short_composite)(op, entry, name, general)
+    made.__code__ = made.__code__.replace(co_qualname=f"{where}{MARK}{name}")
+    as_public(made, entry.function, where, name).__wrapped__ = getattr(general, "__wrapped__", general)
+    return made
 
 
 def _tell_place(function, name, places):
@@ -204,9 +223,8 @@ def _composite_inplace(entry):
     known, look = looking(function, partial(refused, function, "torch", entry.name + "_", {}))
 
     def call(self, *args, **kwargs):
-        kinds = (type(self), *map(type, args), *kwargs, *map(type, kwargs.values()))
-        if kinds not in known:
-            look((self, *args), kwargs, kinds)
+        if (type(self), *map(type, args), *map(type, kwargs.values()), *kwargs) not in known:
+            look((self, *args), kwargs)
         try:
             check_inplace(self, entry.name + "_")
             return self.copy_(function(self, *args, **kwargs))

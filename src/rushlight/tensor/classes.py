@@ -1,4 +1,4 @@
-"""Classes of arguments: plain tensors, tensors of transforms, values that change no operation."""
+"""Classes of arguments: plain tensors, tensors of transforms, values that change no operation; arguments that are left out."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ OPTIONAL_TENSOR_CLASSES.add(Tensor)
 INERT_CLASSES = {Tensor, int, float, bool, complex, str, tuple, list, type(None), dtypes.DType, Size}
 LEVEL_CLASSES = set()  # of tensors of transforms: empty until one is used
 SEQUENCES = frozenset((list, tuple))
+MISSING = object()  # an argument that a call leaves out
+
+
+def as_given(*values):
+    """The positional arguments that a call gave."""
+    return [value for value in values if value is not MISSING]
 
 
 def register_plain_class(cls):

@@ -109,7 +109,7 @@ def _cast(name, dtype):
         if unwanted:
             refuse_method(name, *unwanted)
         if memory_format is None:
-            return to(self, dtype)
+            return self if self.dtype is dtype else functions.to_copy(self, dtype)
         if not isinstance(memory_format, MemoryFormat):
             refuse_method(name, memory_format=memory_format)
         return to(self, dtype, memory_format=memory_format)

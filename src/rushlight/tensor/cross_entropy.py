@@ -9,7 +9,7 @@ import numpy as np
 from ..autograd import gradients
 from ..autograd.modes import enable_grad, state
 from ..autograd.node import Freed
-from ..autograd.op_node import OpNode, node_class_of, record, unpacked, version_of
+from ..autograd.op_node import OpNode, node_class_of, record, unpacked
 from ..ops.loss_classes import loss_of_logs
 from ..ops.table import TABLE, functions
 from .base import wrap
@@ -68,7 +68,7 @@ class CrossEntropyNode(OpNode):
             nothing = wrap(np.empty((0, 0), self.inputs[0][1]))
             options, total, logs = (wrap(np.empty(0, np.int64)), None, "mean", 0, 0.0), nothing, nothing
         else:
-            if self.versions is not None and tuple(map(version_of, self.plan.pick_inputs(self.saved))) != self.versions:
+            if self.versions not in (None, [self.saved[slot]._version_counter.value for slot in self.plan.inputs]):
                 return  # which cannot run any more
             *options, total, logs = self._values()
         target, weight, reduction, ignore_index, label_smoothing = options

@@ -26,7 +26,7 @@ from ..ops.schema import is_number
 from ..ops.table import functions
 from . import fast_halves
 from .base import Tensor, new_tensor, quiet, quietly, wrap
-from .classes import PLAIN_CLASSES
+from .classes import MISSING, PLAIN_CLASSES, as_given
 from .compute import default_rule, schema_of
 from .dispatch import general, named
 from .elementwise import array_function, broadcast_size, laid_out, no_number
@@ -35,7 +35,7 @@ from .interposers import INTERPOSERS
 from .overrides import torch_function
 from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, RULES, elementwise, ready_dtypes, route
-from .short_paths import MISSING, as_given, short
+from .short_paths import short
 
 ndarray, asarray = np.ndarray, np.asarray
 INTEGERS = frozenset(np.dtype(kind) for kind in "bhilBHIL")
@@ -401,7 +401,8 @@ def product_operator(matmul, backwards=False):
     """``@``, which takes tensors alone, or its reflected form."""
 
     def call(self, other):
-        if not hasattr(other, "_edge") and not hasattr(other, "__torch_function__"):
+        plain = other.__class__ in PLAIN_CLASSES
+        if not plain and not hasattr(other, "_edge") and not hasattr(other, "__torch_function__"):
             return NotImplemented
         return matmul(other, self) if backwards else matmul(self, other)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..autograd.modes import state
 from ..autograd.node import INFERENCE, UNTOUCHED, Node, VersionCounter, next_sequence, node_class
-from ..autograd.views import MULTI_OUTPUT, View, made_now
+from ..autograd.views import MULTI_OUTPUT, View, made_now, new_view
 from ..base import dtypes
 from ..base.lazy import LAZY
 from .base import new_tensor
@@ -13,8 +12,11 @@ from .compute import schema_of
 FLOATS, COMPLEXES = dtypes.FLOATS, dtypes.COMPLEXES
 
 
-def link(source, array, track, arguments):
-    """A Tensor on ``array``, which looks into the memory of ``source``: version counter, base and history are tied."""
+def link(source, array, track, arguments, recording):
+    """A Tensor on ``array``, which looks into the memory of ``source``: version counter, base and history are tied.
+
+    ``recording`` is that of the state.
+    """
     result = new_tensor()
     result._array = array if array is not source._array else array[...]
     counter = source._version_counter
@@ -28,7 +30,7 @@ def link(source, array, track, arguments):
     kind = array.dtype
     if kind in FLOATS or kind in COMPLEXES or (LAZY and dtypes.is_differentiable(kind)):
         edge = source._edge
-        made = None if state.recording else made_now()
+        made = None if recording else made_now()
         if edge is not None:
             if made is not None:
                 edge = None
@@ -39,25 +41,26 @@ def link(source, array, track, arguments):
                     edge = edge.resolve(source)
                 if edge is not None:
                     edge = (track(edge, source._array.shape, arguments), 0)
-        result._edge = View(base, edge, counter.value, made)
+        view = result._edge = new_view()
+        view.base, view.edge, view.version, view.made = base, edge, counter.value, made
     return result
 
 
-def link_several(source, arrays, track, arguments):
+def link_several(source, arrays, track, arguments, recording):
     """A tuple of Tensors on ``arrays``, all of which look into the memory of ``source``."""
     counter = source._version_counter
     if counter is UNTOUCHED:
         counter = source._version_counter = VersionCounter()
     elif counter is INFERENCE:
-        return tuple([link(source, array, track, arguments) for array in arrays])
+        return tuple([link(source, array, track, arguments, recording) for array in arrays])
     base = source if source._base is None else source._base
     kind = source._array.dtype
     tracked = kind in FLOATS or kind in COMPLEXES
     node, made = None, None
     if tracked:
         parent = source._edge
-        made = MULTI_OUTPUT if state.recording else made_now()
-        if parent is not None and state.recording:
+        made = MULTI_OUTPUT if recording else made_now()
+        if parent is not None and recording:
             edge = parent if parent.__class__ is tuple else parent.resolve(source)
             if edge is not None:
                 node = track(edge, source._array.shape, arguments)
@@ -69,7 +72,9 @@ def link_several(source, arrays, track, arguments):
         result._version_counter = counter
         result._base = base
         if tracked:
-            result._edge = View(base, None if node is None else (node, number), version, made)
+            view = result._edge = new_view()
+            view.base, view.version, view.made = base, version, made
+            view.edge = None if node is None else (node, number)
         results.append(result)
     return tuple(results)
 

@@ -29,7 +29,7 @@ from ..ops.moving import PLAIN_COPY
 from ..ops.outputs import KEEP_SHAPE
 from ..ops.table import InplaceForm, functions
 from .base import quiet, wrap
-from .classes import PLAIN_CLASSES, SEQUENCES
+from .classes import MISSING, PLAIN_CLASSES, SEQUENCES, as_given
 from .compute import default_rule, schema_of
 from .dispatch import asked, general, named, record_result
 from .elementwise import spreads
@@ -38,7 +38,7 @@ from .interposers import INTERPOSERS, innermost
 from .lazy_calls import meta_calls, on_arrays
 from .refusals import refuse
 from .short_elementwise import NATIVE_FLOATS, written
-from .short_paths import MISSING, as_given, short
+from .short_paths import short
 from .stored_calls import is_unusual, refuse_stored
 from .writes import bump, refuse_tracked_out, run_inplace, write_result
 
@@ -163,27 +163,26 @@ def joined(op):
     """The function of an operation on one list of tensors: short where all are plain tensors."""
     slow, own_name, forward, elements = general(op), op.name, op.forward, elements_of(op.name)
 
-    def call(*args, **kwargs):
-        if kwargs or INTERPOSERS or not 0 < len(args) < 3:
-            return slow(*args, **kwargs)
-        tensors, dim = args if len(args) == 2 else (*args, 0)
-        if tensors.__class__ not in SEQUENCES or dim.__class__ is not int or not tensors:
-            return slow(*args)
+    def call(tensors=MISSING, given=MISSING, /, *rest, **options):
+        dim = 0 if given is MISSING else given
+        usual = tensors.__class__ in SEQUENCES and dim.__class__ is int and tensors
+        if options or rest or INTERPOSERS or not usual:
+            return slow(*as_given(tensors, given), *rest, **options)
         arrays, tracked = [], False
         for tensor in tensors:
             if tensor.__class__ not in PLAIN_CLASSES:
-                return slow(*args)
+                return slow(*as_given(tensors, given))
             arrays.append(tensor._array)
             if tensor._edge is not None:
                 tracked = True
         if LAZY and any(map(is_unusual, arrays)):
-            return slow(*args)
+            return slow(*as_given(tensors, given))
         found, first = NotImplemented, arrays[0]
         total = len(arrays) * first.size
         try:
             if total >= elements and (len(arrays) > _FEW_PARTS or total * first.itemsize >= PLAIN_COPY):
                 found = kernel_of(own_name)(arrays, dim)
-            result = wrap(quiet().run(forward, arrays, dim) if found is NotImplemented else found)
+            result = wrap(forward(arrays, dim) if found is NotImplemented else found)
         except MemoryError as error:
             raise refusal_of(error) from None
         if tracked and state.recording:

@@ -31,17 +31,18 @@ _PICKED = elements_of("index")  # elements that a kernel picks from, which does 
 @method
 def __getitem__(self, key):
     kind = key.__class__
-    if self.__class__ in PLAIN_CLASSES and not INTERPOSERS and state.recording <= PLAIN:
+    recording = state.recording
+    if recording <= PLAIN and self.__class__ in PLAIN_CLASSES and not INTERPOSERS:
         if kind is int:
             try:
                 found = self._array[key, ...]
             except (IndexError, TypeError):  # TypeError: of memory with lazy bits NumPy makes no views
                 return select(self, 0, key, 0, self)
-            return link(self, found, _track_select, (0, key))
+            return link(self, found, _track_select, (0, key), recording)
         if kind is tuple or kind is slice:
-            found = _basic_part(self, key if kind is tuple else (key,))
+            found = _basic_part(self, key if kind is tuple else (key,), recording)
             if found is not None:
-                return link(self, found, None, ())
+                return link(self, found, None, (), recording)
         looked_through = self._array.size >= _PICKED
         indices = indices_of_tensors(self, key, looked_through)
         if indices is not None:
@@ -58,10 +59,10 @@ def __getitem__(self, key):
     return functions.index(view, checked_positions(view, indices, index_shape(view, indices)))
 
 
-def _basic_part(self, key):
+def _basic_part(self, key, recording):
     """The array that a tuple of ints, slices, ``...`` and None picks in one step, where no graph is recorded; else None."""
     edge = self._edge
-    if edge is not None and state.recording and not (edge.__class__ is View and edge.resolve(self) is None):
+    if edge is not None and recording and not (edge.__class__ is View and edge.resolve(self) is None):
         return None
     open_ended, added = False, 0
     for part in key:
@@ -164,7 +165,7 @@ def _write_part(self, key, value):
         or (edge is not None and state.recording and is_tracked(edge))
     ):
         return False
-    part = _basic_part(self, key if key.__class__ is tuple else (key,))
+    part = _basic_part(self, key if key.__class__ is tuple else (key,), state.recording)
     if part is None or part.size >= _LITTLE or is_half(part.dtype):
         return False
     if value.__class__ is int or value.__class__ is float:

@@ -142,7 +142,9 @@ def differentiate_gradient(formula, inputs, grad, outer):
 @internal
 def unit_gradient(output):
     """A one in the shape and dtype of ``output``, which has one element."""
-    if getattr(output._array, "divided", False) or getattr(output._array, "absent", False):
+    interposer = innermost() if INTERPOSERS else None
+    seen = interposer is not None and interposer.sees_creation
+    if seen or getattr(output._array, "divided", False) or getattr(output._array, "absent", False):
         return functions.ones_like(output)
     array = stored_in(output._array)
     made = new_tensor()

@@ -25,6 +25,8 @@ INTERPOSERS = []
 class Interposer:
     """What all interposers have; an instance belongs to the thread that made it."""
 
+    sees_creation = False  # whether the gradient that backward begins with is made by an operation, for it to see
+
     def __init__(self):
         self.thread = get_ident()
 

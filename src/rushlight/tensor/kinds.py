@@ -16,25 +16,29 @@ _ALSO = {float: (int,)}  # classes that go with a default's
 
 
 def looking(function, refusal):
-    """``known``, the kinds of arguments that calls of ``function`` had, and ``look(args, kwargs, kinds)`` for calls of others.
+    """``known``, the kinds of arguments that calls of ``function`` had, and ``look(args, kwargs)`` for calls of others.
 
-    ``kinds`` of a call are the classes of its arguments, and the names of those that have one. ``look`` raises what
+    The kinds of a call are the classes of its arguments, and then the names of those that have one. ``look`` raises what
     ``refusal(args, kwargs)`` gives, if they do not fit.
     """
     known = set()
     usual = _usual(function)
 
-    def look(args, kwargs, kinds):
-        numbers = False
-        for value in (*args, *kwargs.values()) if kwargs else args:
-            if value.__class__ in _SEQUENCES:  # what they hold counts, too
-                kinds += ((*map(type, value),),)
-            elif value.__class__ in PLAIN_CLASSES and not value._array.ndim:
-                # perhaps in place of a number: its dtype counts
-                kinds += (value._array.dtype,)
-                numbers = True
+    def look(args, kwargs):
+        values = (*args, *kwargs.values()) if kwargs else args
+        classes = [  # what rows hold counts, too
+            value.__class__ if value.__class__ not in _SEQUENCES else (value.__class__, *map(type, value))
+            for value in values
+        ]
+        kinds = (*classes, *kwargs)
         if kinds in known:
             return
+        # Tensors that are perhaps in place of a number: their dtypes count.
+        numbers = [value._array.dtype for value in values if value.__class__ in PLAIN_CLASSES and not value._array.ndim]
+        if numbers:
+            kinds = (*kinds, *numbers)
+            if kinds in known:
+                return
         if numbers or not usual(args, kwargs):
             found = refusal(args, kwargs)
             if found is not None:

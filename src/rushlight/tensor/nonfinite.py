@@ -20,7 +20,7 @@ from .interposers import INTERPOSERS, Interposer, below
 ACTIONS = ("raise", "warn", "collect")
 MOST_REPORTS = 100
 _WRAPPERS = frozenset(
-    ("call", "cast", "operate", "run", "run_inplace", "write_out", "forward")
+    ("call", "any_call", "cast", "operate", "run", "run_inplace", "write_out", "forward")
 )  # functions that are called for others
 GIVEN = "NaN given"  # the kind of a report on an operation that made none itself
 _UNWRITTEN = frozenset(("empty_like", "new_empty", "new_empty_strided"))  # whose results hold whatever was there

@@ -40,6 +40,32 @@ class DisableTorchFunctionSubclass:
         state.update()  # another mode may have been turned on or off inside
 
 
+class _Dispatch(threading.local):
+    off = 0  # blocks around in which no ``__torch_dispatch__`` is asked
+
+
+DISPATCH = _Dispatch()
+
+
+class DisableTorchDispatch:
+    """A block in which no ``__torch_dispatch__`` is asked; ``torch._C._DisableTorchDispatch``."""
+
+    def __enter__(self):
+        DISPATCH.off += 1
+
+    def __exit__(self, *error):
+        DISPATCH.off -= 1
+
+
+def disabled_torch_dispatch(function, types, args=(), kwargs=None):
+    """Run a native operation without asking ``__torch_dispatch__``: what a class's own goes to by ``super()``."""
+    with DisableTorchDispatch():
+        return function(*args, **(kwargs or {}))
+
+
+Tensor.__torch_dispatch__ = staticmethod(disabled_torch_dispatch)  # type: ignore[attr-defined]
+
+
 def is_torch_function_enabled():
     """Whether operations ask ``__torch_function__``."""
     return not state.torch_function_off
@@ -134,7 +160,7 @@ def _see_whole_calls(cls, **options):
         interception = importlib.import_module(".interception", __package__)
         interception.intercept_for(cls)
         interception.intercept_attributes_of(cls)
-    if hasattr(cls, "__torch_dispatch__"):
+    if cls.__torch_dispatch__ is not disabled_torch_dispatch:
         importlib.import_module("rushlight.utils.dispatch_classes").register(cls)
 
 

@@ -17,11 +17,11 @@ from ..base.limits import refusal_of
 from ..base.user_code import PACKAGE
 from ..ops.table import functions
 from .base import Tensor
-from .classes import PLAIN_CLASSES
+from .classes import MISSING, PLAIN_CLASSES, as_given
 from .kinds import looking
 from .names import NAMESPACES
 
-_MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
+MARK = ":"  # between room and name in the code of functions that are known by another name than their operation's
 _OPERATOR = "operator "  # before the name in the code of operators
 _WITHIN = (PACKAGE + "tensor", PACKAGE + "<", PACKAGE + os.path.join("compat", "modes."))
 _PACKAGE = __package__.partition(".")[0]
@@ -34,7 +34,7 @@ def refusal(*call):
 
 def known_as(function, room, name):
     """A function like ``function``, an operation's, that errors call by its place: ``Tensor`` and ``clip``, say."""
-    code = function.__code__.replace(co_qualname=f"{room}{_MARK}{name}")
+    code = function.__code__.replace(co_qualname=f"{room}{MARK}{name}")
     own = function.__name__ if name.startswith("__") else name
     made = FunctionType(code, function.__globals__, own, function.__defaults__, function.__closure__)
     made.__kwdefaults__, made.__doc__ = function.__kwdefaults__, function.__doc__
@@ -87,8 +87,8 @@ functions.refuse_method = refuse_method
 def _place(room, name):
     """Under which name an operation was called: told by the code of the function that the caller outside of this room called."""
     for code in _codes(sys._getframe(2)):
-        if _MARK in code.co_qualname:
-            return code.co_qualname.split(_MARK)
+        if MARK in code.co_qualname:
+            return code.co_qualname.split(MARK)
     return room, name
 
 
@@ -105,8 +105,8 @@ def place_of_call(name):
     """The room and the name by which the user called an operation: told by the outermost function of ours that says it."""
     frame, found = sys._getframe(1), ("torch", name)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        if _MARK in frame.f_code.co_qualname:
-            found = tuple(frame.f_code.co_qualname.split(_MARK))
+        if MARK in frame.f_code.co_qualname:
+            found = tuple(frame.f_code.co_qualname.split(MARK))
         frame = frame.f_back
     return found
 
@@ -120,8 +120,8 @@ def called_function(name):
     for code in _codes(sys._getframe(2)):
         if code.co_qualname.startswith(_OPERATOR):
             return getattr(Tensor, code.co_qualname.removeprefix(_OPERATOR))
-        if _MARK in code.co_qualname:
-            room, public = code.co_qualname.split(_MARK)
+        if MARK in code.co_qualname:
+            room, public = code.co_qualname.split(MARK)
             public = name if public.startswith("__") else public
             break
     found = vars(Tensor).get(public) if room == "Tensor" else NAMESPACES.get(room, {}).get(public)
@@ -139,25 +139,41 @@ def guarded(function, room, name, aliases=MappingProxyType({}), named=None):
     renamed = MappingProxyType({}) if named else aliases
     named = named or function
 
-    def call(*args, **kwargs):
-        count = len(args)
-        if kwargs:
-            kinds = (*map(type, args), *kwargs, *map(type, kwargs.values()))
-        elif count == 1:  # two cases that cost half
-            kinds = (args[0].__class__,)
-        elif count == 2:
-            kinds = args[0].__class__, args[1].__class__
-        else:
-            kinds = (*map(type, args),)
-        if kinds not in known:
-            look(args, kwargs, kinds)
+    def call(first=MISSING, second=MISSING, third=MISSING, fourth=MISSING, /, *rest, **options):
+        try:  # the usual calls, without a row of their arguments
+            if options or rest or first is MISSING:
+                pass
+            elif second is MISSING:
+                if (first.__class__,) in known:
+                    return function(first)
+            elif third is MISSING:
+                if (first.__class__, second.__class__) in known:
+                    return function(first, second)
+            elif fourth is MISSING:
+                if (first.__class__, second.__class__, third.__class__) in known:
+                    return function(first, second, third)
+            elif (first.__class__, second.__class__, third.__class__, fourth.__class__) in known:
+                return function(first, second, third, fourth)
+        except Exception:
+            refuse_call(function, room, name, as_given(first, second, third, fourth), {})
+            raise
+        if third is MISSING:
+            return any_call(as_given(first, second) if second is MISSING else (first, second), options)
+        return any_call(
+            (first, second, third, *rest) if fourth is MISSING else (first, second, third, fourth, *rest), options
+        )
+
+    def any_call(args, kwargs):
+        looked_up = not kwargs and len(args) < 5
+        if looked_up or (*map(type, args), *map(type, kwargs.values()), *kwargs) not in known:
+            look(args, kwargs)
         try:
             return named(*args, **kwargs) if kwargs else function(*args)
         except Exception:
             if not renamed.keys().isdisjoint(kwargs):
                 options = {renamed.get(key, key): value for key, value in kwargs.items()}
                 if len(options) == len(kwargs):
-                    return call(*args, **options)
+                    return any_call(args, options)
             refuse_call(function, room, name, args, kwargs)
             placed = _in_our_names(function, room, name, args, kwargs)
             if placed is None:

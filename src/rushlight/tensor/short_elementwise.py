@@ -5,11 +5,11 @@ That of ``lerp``, behind what finds its values, reads
     first = given0._array
     dtype, shape, size = first.dtype, first.shape, first.size
     if dtype not in op.ready:
-        return slow(*as_given(given0, given1, given2), *rest, **options)
+        return slow(given0, given1, given2, *rest, **options) if given2 is not MISSING else slow(*as_given(...), **options)
     array0 = first
     array1 = value1._array
     if array1.dtype is not dtype:
-        return slow(*as_given(given0, given1, given2), *rest, **options)
+        return ...
     if array1.shape != shape:
         size *= array1.size
     ...
@@ -32,14 +32,14 @@ from ..kernels.routing import route_elementwise, run_elementwise
 from ..ops import table
 from ..ops.copy import refuse_overlap, refuse_partly_shared
 from .base import new_tensor, quiet, quietly
-from .classes import PLAIN_CLASSES
+from .classes import MISSING, PLAIN_CLASSES, as_given
 from .compute import default_rule, ndarray, schema_of
 from .dispatch import general, record_result
 from .elementwise import array_function, broadcast_size
 from .interposers import INTERPOSERS
 from .refusals import refuse_failed
-from .short_paths import MISSING, Path, as_given
-from .short_text import Given, code_of, general_way
+from .short_paths import Path
+from .short_text import arguments_of, code_of, fitting
 from .writes import bump, is_tracked
 
 asarray, cached = np.asarray, NUMBER_ARRAYS.get
@@ -70,6 +70,13 @@ def elementwise(op):
     return Path(op, op.name, evaluate, slow, globals(), partial(_code, op, op.name, False)).function
 
 
+def elementwise_composite(op, entry, name, general):
+    """`short_paths.short_composite` for an operation of this kind."""
+    return Path(
+        op, name, op.numpy or array_function(op), general, globals(), partial(_code, op, name, False, entry)
+    ).function
+
+
 def written(op, slow, among):
     """The in-place form of an operation that keeps the dtype of its first operand, on plain operands of dtypes ``among``."""
     op.ready_for_writes = ready_dtypes(op, among)
@@ -77,17 +84,18 @@ def written(op, slow, among):
     return Path(op, name, evaluate, slow, globals(), partial(_code, op, name, True)).function
 
 
-def _code(op, name, writes):
-    return code_of(name, *text_of(op, schema_of(op), writes))
+def _code(op, name, writes, entry=None):
+    return code_of(name, *text_of(op, schema_of(op), writes, entry))
 
 
-def text_of(op, schema, writes):
-    """The names of the arguments given by place and the body of a short path, of the in-place form if it ``writes``."""
-    parts = [Given(place, argument, schema.positional) for place, argument in enumerate(schema.arguments)]
+def text_of(op, schema, writes, entry=None):
+    """The names of the arguments given by place and the body of a short path, of the in-place form if it ``writes``.
+
+    ``entry`` is the composite whose short path it is.
+    """
+    given, parts, leave = arguments_of(schema, entry)
     operands = [part for part in parts if part.is_tensor]
     masks = int(default_rule(op) == table.MASKED)  # how many masks stand before the operands
-    given = [f"given{place}" for place in range(schema.positional)]
-    leave = general_way(given)
     conditions = ["INTERPOSERS", "left", "rest", *(condition for part in parts for condition in _unfit(part))]
     leading, lines = _leading(operands[masks:], writes, leave)
     body = [
@@ -104,6 +112,7 @@ def text_of(op, schema, writes):
     for place, part in enumerate(operands):
         known = part.value == leading
         body += [f"{part.array} = first"] if known else _array(part, place < masks, writes, leave)
+    body += fitting(entry, leave)
     finish = _write if writes else _result
     return given, body + finish(op, parts, operands, leave)
 
@@ -186,7 +195,7 @@ def _result(op, parts, operands, leave):
         f"    {leave}",
         "result = new_tensor()",
         "result._array, result._edge = found if found.__class__ is ndarray else asarray(found), None",
-        f"if state.recording and ({' or '.join(part.tracked() for part in operands)}):",
+        f"if ({' or '.join(part.tracked() for part in operands)}) and state.recording:",
         f"    record_result(op, op.parsed, [{values}], result)",
         "return result",
     ]
@@ -204,13 +213,13 @@ def _write(op, parts, operands, leave):
     )
     tracked = " or ".join(f"({part.tracked()} and is_tracked({part.value}._edge))" for part in operands)
     shared = " or ".join(
-        f"getattr({part.array}, 'base', None) is not None"
+        f"({part.value}.__class__ in PLAIN_CLASSES and {part.array}.base is not None)"
         if part.type == "Operand"
         else f"{part.array}.base is not None"
         for part in operands
     )
     return [
-        f"if state.recording and ({tracked}):",
+        f"if ({tracked}) and state.recording:",
         f"    {leave}",
         *_check(op, parts),
         f"if {shared}:",

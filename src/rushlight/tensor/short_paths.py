@@ -17,7 +17,7 @@ from ..base.size import Size
 from ..kernels.routing import elements_of, kernel_of
 from ..ops.table import VIEW
 from .base import new_tensor, quiet, wrap
-from .classes import PLAIN_CLASSES
+from .classes import MISSING, PLAIN_CLASSES, as_given
 from .compute import ndarray, schema_of
 from .dispatch import finish, general, link_result, named, record_result, record_results
 from .fast_views import link, link_several, tracker
@@ -27,13 +27,13 @@ from .short_text import FIRST, code_of, text_of
 from .stored_calls import is_unusual
 from .writes import bump, is_tracked
 
-MISSING = object()  # an argument that a call leaves out
 GENERAL_CALLS = 32  # before the text is written, which takes 0.4 ms: as long as 100 calls of the general path
 UNREAD_CLASSES = frozenset((int, tuple, memory_format))  # of arguments that only forward understands
 DEVICE_CLASSES = frozenset((str, device, type(None)))
 # NumPy's letters of dtypes, by their names.
 LETTERS = {kind.name: kind.char for kind in map(np.dtype, "?bBhHiIlLefdFD")} | {"bfloat16": "E"}
-_ROWS, _NUMBERS = frozenset((tuple, list, Size)), frozenset((int, float, bool, complex))
+OTHER_NUMBERS = frozenset((float, bool, complex))  # than int
+_ROWS = frozenset((list, Size))
 
 
 class Path:
@@ -76,9 +76,14 @@ def short(op, slow=None):
     return Path(op, op.name, op.forward, slow, globals(), partial(_code, op)).function
 
 
-def _code(op):
+def short_composite(op, entry, name, general):
+    """`short` for a composite, ``entry``, called ``name``, whose calls by place are those of an operation."""
+    return Path(op, name, op.forward, general, globals(), partial(_code, op, entry)).function
+
+
+def _code(op, entry=None):
     op.track = tracker(op) if op.kind == VIEW else None
-    return code_of(op.name, *text_of(op, schema_of(op), elements_of(op.name)))
+    return code_of((entry or op).name, *text_of(op, schema_of(op), elements_of(op.name), entry))
 
 
 def settle(function):
@@ -91,26 +96,6 @@ def settle(function):
 # ---------------------------------------------------------------- what the text calls, beside the names imported above
 
 
-def as_given(*values):
-    """The positional arguments that a call gave."""
-    return [value for value in values if value is not MISSING]
-
-
-def row_of_ints(value):
-    """A row of ints as a tuple; MISSING where it is something else, or holds something else."""
-    if value.__class__ not in _ROWS:
-        return MISSING
-    for item in value:
-        if item.__class__ is not int:
-            return MISSING
-    return tuple(value)
-
-
-def fits_operand(value):
-    """Whether a value is a Python number, and has a place in 64 bits if it is an int."""
-    return value.__class__ in _NUMBERS and (value.__class__ is not int or LOWEST_WORD <= value < WORDS_END)
-
-
-def fits_scalar(value):
-    """Whether a value is an int that has a place in 64 bits."""
-    return value.__class__ is int and LOWEST_WORD <= value < WORDS_END
+def row_of(value):
+    """A row as a tuple, one of what is no int where it is something else."""
+    return tuple(value) if value.__class__ in _ROWS else (MISSING,)

@@ -13,11 +13,11 @@ function of an operation that is called again and again is written out of its sc
         else:
             value1 = MISSING
         if INTERPOSERS or left or rest or given0.__class__ not in PLAIN_CLASSES or value1.__class__ not in PLAIN_CLASSES:
-            return slow(*as_given(given0, given1), *rest, **options)
+            return slow(given0, given1, *rest, **options) if given1 is not MISSING else slow(*as_given(given0, given1), **options)
         array0 = given0._array
         array1 = value1._array
         if LAZY and (is_unusual(array0) or is_unusual(array1)):
-            return slow(*as_given(given0, given1), *rest, **options)
+            return ...
         found = quiet().run(forward, array0, array1)
         ...
 
@@ -76,16 +76,12 @@ FIRST = _shown(
 )
 
 
-def text_of(op, schema, elements):
-    """The names of the arguments given by place and the body of an operation's short path.
+def text_of(op, schema, elements, entry=None):
+    """The names of the arguments given by place and the body of an operation's short path, or of that of ``entry``, a composite.
 
     The names that it calls are in short_paths.py. From ``elements`` of an operand on, the operation's kernel is asked.
     """
-    count = (
-        schema.positional if schema.varargs is None else schema.varargs
-    )  # behind it stand the items of a row of ints
-    parts = [Given(place, argument, count) for place, argument in enumerate(schema.arguments)]
-    given = [f"given{place}" for place in range(count)]
+    given, parts, leave = arguments_of(schema, entry)
     spread = () if schema.varargs is not None else ("rest",)
     conditions = ["INTERPOSERS", "left", *spread, *(condition for part in parts for condition in part.unfit())]
     if op.kind == CREATE:
@@ -94,15 +90,38 @@ def text_of(op, schema, elements):
             "(DEFAULTS and ('device' not in options or options['device'] is None))",
         ]
     if op.kind == VIEW and op.track is not None:
-        conditions.append("state.recording > PLAIN")
+        conditions.append("((recording := state.recording) > PLAIN and given0._edge is not None)")
     body = [
         "left = len(options)",
         *(line for part in parts for line in part.taken()),
         *(_ASKED_OF_NEW_ONES if op.kind == CREATE else ()),
         f"if {' or '.join(conditions)}:",
-        f"    {general_way(given)}",
+        f"    {leave}",
     ]
-    return given, body + _FINISHES.get(op.kind, _result)(op, schema, parts, general_way(given), elements)
+    tensors = [part for part in parts if part.is_tensor]
+    body += [*_unwrapped(op, tensors, leave), *fitting(entry, leave)]
+    return given, body + _FINISHES.get(op.kind, _result)(op, schema, parts, leave, elements)
+
+
+def arguments_of(schema, entry=None):
+    """The names of the arguments given by place, all arguments, and the line that leaves the path."""
+    count = (
+        schema.positional if schema.varargs is None else schema.varargs
+    )  # behind it stand the items of a row of ints
+    if entry is not None and schema.varargs is None:
+        count = min(count, entry.function.__code__.co_argcount)
+    given = [f"given{place}" for place in range(count)]
+    leave = general_way(given)
+    return (
+        given,
+        [Given(place, each, count, leave, entry is None) for place, each in enumerate(schema.arguments)],
+        leave,
+    )
+
+
+def fitting(entry, leave):
+    """The lines that leave the short path of a composite for calls that are not its operation's."""
+    return [] if entry is None or entry.fits is None else [f"if not ({entry.fits}):", f"    {leave}"]
 
 
 # What creations are told beside their own arguments.
@@ -130,9 +149,8 @@ def _written(op, schema, parts, leave, elements):
     tensors = [part for part in parts if part.is_tensor]
     tracked = " or ".join(f"({part.tracked()} and is_tracked({part.value}._edge))" for part in tensors)
     return [
-        f"if state.recording and ({tracked}):",
+        f"if ({tracked}) and state.recording:",
         f"    {leave}",
-        *_unwrapped(op, tensors, leave),
         *_computed(tensors, _row(parts, "array"), elements),
         f"bump(given0, {op.name!r})",
         "return given0",
@@ -141,15 +159,13 @@ def _written(op, schema, parts, leave, elements):
 
 def _viewed(op, schema, parts, leave, elements):
     """The lines that make Tensors of what looks into the memory of the first."""
-    tensors = [part for part in parts if part.is_tensor]
-    unwrapped, arrays = _unwrapped(op, tensors, leave), _row(parts, "array")
+    tensors, arrays = [part for part in parts if part.is_tensor], _row(parts, "array")
     if op.track is not None:
         tie = "link" if schema.returns.strip() == "Tensor" else "link_several"
         rest = "".join(f"{part.value}, " for part in parts[1:])
-        return [*unwrapped, f"return {tie}(given0, forward({arrays}), op.track, ({rest}))"]
+        return [f"return {tie}(given0, forward({arrays}), op.track, ({rest}), recording)"]
     values, tracked = _row(parts, "value"), " or ".join(part.tracked() for part in tensors)
     return [
-        *unwrapped,
         *_computed(tensors, arrays, elements),
         "if found.__class__ is ndarray:",
         f"    return link_result(op, [{values}], found, {tracked})",
@@ -179,7 +195,6 @@ def _result(op, schema, parts, leave, elements):
             "    return results",
         ]
     return [
-        *_unwrapped(op, tensors, leave),
         *_computed(tensors, _row(parts, "array"), elements),
         *wrapped,
         f"return finish(op, op.parsed, [{values}], found)",
@@ -206,7 +221,11 @@ def _row(parts, form):
 
 def general_way(given):
     """The line that leaves a call as it came."""
-    return f"return slow(*as_given({', '.join(given)}), *rest, **options)"
+    if not given:
+        return "return slow(*rest, **options)"
+    names = ", ".join(given)
+    whole = f"slow({names}, *rest, **options) if {given[-1]} is not MISSING"
+    return f"return {whole} else slow(*as_given({names}), **options)"
 
 
 def _computed(tensors, arrays, elements):
@@ -225,7 +244,8 @@ def _computed(tensors, arrays, elements):
 class Given:
     """The text about one argument. ``value`` is what it calls it, ``array`` what forward gets."""
 
-    def __init__(self, place, argument, count):
+    def __init__(self, place, argument, count, leave, named):
+        self.leave, self.named = leave, named  # where to go, and whether it may be given by name
         self.argument, self.type, self.is_tensor = argument, argument.type, argument.is_tensor
         self.given = f"given{place}" if place < count else None
         self.is_first = place == 0 and self.is_tensor  # not looked for among names
@@ -243,20 +263,34 @@ class Given:
             lines = ["if rest:", f"    {value} = rest[0] if len(rest) == 1 else rest"]
         elif self.given:
             lines = [f"if {self.given} is not MISSING:", f"    {value} = {self.given}"]
-        lines += [f"{'elif' if lines else 'if'} left and {key!r} in options:"]
-        lines += [f"    {value} = options[{key!r}]", "    left -= 1", "else:", f"    {value} = {self.default}"]
+        if self.named:
+            lines += [f"{'elif' if lines else 'if'} left and {key!r} in options:"]
+            lines += [f"    {value} = options[{key!r}]", "    left -= 1"]
+        lines += ["else:", f"    {value} = {self.default}"] if lines else [f"{value} = {self.default}"]
         if self.argument.is_int_list:
-            one = f"({', '.join([value] * self.argument.repeat)},) if {value}.__class__ is int else "
-            absent = f"None if {value} is None else "
-            choices = one * bool(self.argument.repeat) + absent * self.may_be_none
-            lines.append(f"{value} = {choices}row_of_ints({value})")
+            lines += self._row()
         return lines
+
+    def _row(self):
+        """The lines that make a tuple of the value, or of an int, and leave for what holds anything but ints."""
+        value, repeat = self.value, self.argument.repeat
+        row = [
+            f"if {value}.__class__ is not tuple:",
+            f"    {value} = row_of({value})",
+            f"for item in {value}:",
+            "    if item.__class__ is not int:",
+            f"        {self.leave}",
+        ]
+        if repeat:
+            one = f"{value} = ({', '.join([value] * repeat)},)"
+            row = [f"if {value}.__class__ is int:", f"    {one}", "else:", *(f"    {line}" for line in row)]
+        return [f"if {value} is not None:", *(f"    {line}" for line in row)] if self.may_be_none else row
 
     def unfit(self):
         """The conditions under which the value goes the general way."""
         value = self.value
         if self.argument.is_int_list:
-            return [f"{value} is MISSING"]
+            return []
         if self.type == "Generator":  # what it stands for is not looked at here
             return [f"{value} is not {self.default}"]
         if self.type == "any" and self.argument.default.__class__ is float:  # a number, or what is told apart later
@@ -265,9 +299,9 @@ class Given:
             return [f"({value} is not {self.default} and {value}.__class__ not in UNREAD_CLASSES)"]
         if self.type in ("Operand", "Scalar", "Endpoint"):
             usual = "not in PLAIN_CLASSES" if self.is_tensor else "is not float"
-            found = (
-                f"({value}.__class__ {usual} and not fits_{'operand' if self.type == 'Operand' else 'scalar'}({value}))"
-            )
+            numbers = f" and {value}.__class__ not in OTHER_NUMBERS" * (self.type == "Operand")
+            beyond = f"({value}.__class__ is not int or not LOWEST_WORD <= {value} < WORDS_END)"  # of 64 bits
+            found = f"({value}.__class__ {usual}{numbers} and {beyond})"
         elif self.is_tensor:
             found = f"{value}.__class__ not in PLAIN_CLASSES"
         else:
@@ -286,13 +320,13 @@ class Given:
     def tracked(self):
         """The condition that the tensor may need a gradient."""
         if self.type == "Operand":
-            return f"getattr({self.value}, '_edge', None) is not None"
+            return f"({self.value}.__class__ in PLAIN_CLASSES and {self.value}._edge is not None)"
         found = f"{self.value}._edge is not None"
         return f"({self.value} is not None and {found})" if self.may_be_none else found
 
     def large(self, elements):
         """The condition that the tensor has so many elements."""
         if self.type == "Operand":
-            return f"getattr({self.array}, 'size', 0) >= {elements}"
+            return f"({self.value}.__class__ in PLAIN_CLASSES and {self.array}.size >= {elements})"
         found = f"{self.array}.size >= {elements}"
         return f"({self.array} is not None and {found})" if self.may_be_none else found

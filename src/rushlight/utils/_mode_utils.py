@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .native_calls import DisableTorchDispatch as no_dispatch
+from ..tensor.overrides import DisableTorchDispatch as no_dispatch
 
 __all__ = ["no_dispatch"]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from threading import get_ident
 
-from ..autograd import no_grad
 from ..base.errors import hinted
 from ..base.trees import tree_map
 from ..tensor import Tensor
-from ..tensor.interposers import INTERPOSERS, Interposer, below
-from .native_calls import PARTS, dispatch_is_off, dispatched
+from ..tensor.interposers import INTERPOSERS
+from .dispatching import Dispatching, see_beside_the_waist
 
 
 class TorchDispatchMode:
@@ -19,8 +18,8 @@ class TorchDispatchMode:
     operation; the gradients of what the handler returns are those of the operation. Backward passes inside the block are seen
     too. Inside the handler the mode is off, so that ``func(*args, **kwargs)`` does what the call would have done.
 
-    Not seen are ``detach``, ``item`` and copies to Python and NumPy; where PyTorch makes several operations of a call, as of
-    attention and LSTMs, one may stand here.
+    Not seen are copies to NumPy and the steps of optimizers that run as one; where PyTorch makes several operations of a call, as
+    of attention and LSTMs, one may stand here.
 
     >>> import rushlight as torch
     >>> from rushlight.utils._python_dispatch import TorchDispatchMode
@@ -46,7 +45,8 @@ class TorchDispatchMode:
         raise NotImplementedError(hinted("", "a TorchDispatchMode needs a method __torch_dispatch__"))
 
     def __enter__(self):
-        entered, interposers, own = _Dispatching(self), INTERPOSERS, vars(self).setdefault("_entered", [])
+        see_beside_the_waist()
+        entered, interposers, own = Dispatching(self), INTERPOSERS, vars(self).setdefault("_entered", [])
         # In one row without calls, for Ctrl-C: autograd/modes.py.
         own += [entered]
         interposers += [entered]
@@ -75,28 +75,6 @@ class TorchDispatchMode:
         return False
 
 
-class _Dispatching(Interposer):
-    """Gives a mode the calls of its thread."""
-
-    def __init__(self, mode):
-        super().__init__()
-        self.mode = mode
-
-    def call(self, op, schema, values, again, around, writes=False):
-        if dispatch_is_off():
-            with below(self):
-                return again(values)
-        parts = None if writes else PARTS.get(op.name)
-        if parts is not None:
-            return parts(*values)
-
-        def calculate(values):
-            with below(self), no_grad():
-                return dispatched([self.mode.__torch_dispatch__], op, schema, values, again, writes)
-
-        return around(values, calculate)
-
-
 class BaseTorchDispatchMode(TorchDispatchMode):
     """A mode that calls each operation as it is."""
 
@@ -119,7 +97,7 @@ class _disable_current_modes:
 def _own_modes():
     """The interposers of this thread's dispatch modes, the innermost last."""
     me = get_ident()
-    return [each for each in INTERPOSERS if isinstance(each, _Dispatching) and each.thread == me]
+    return [each for each in INTERPOSERS if isinstance(each, Dispatching) and each.thread == me]
 
 
 def is_in_torch_dispatch_mode(include_infra_modes=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from ..autograd import no_grad
 from ..base.device import strided
 from ..base.dtypes import float32
 from ..base.errors import hinted
-from ..base.grafts import graft
 from ..base.layouts import LAYOUT_PLUGS, Layout, PartedArray
 from ..base.shapes import contiguous_strides
 from ..ops.table import functions
@@ -28,10 +27,8 @@ from ..tensor.compute import schema_of
 from ..tensor.dispatch import connect, run
 from ..tensor.overrides import in_class
 from ..tensor.writes import around_write, run_inplace
-from .native_calls import PARTS, dispatch_is_off, dispatched, handed
-
-_CLASSES: set[type] = set()
-_LIKE = ("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like")
+from .dispatching import CLASSES, dispatched, handlers_of_classes, see_beside_the_waist
+from .native_operations import PARTS
 
 
 class _Flags(NamedTuple):
@@ -76,7 +73,7 @@ def make_wrapper(cls, size, *, strides=None, storage_offset=0, dtype=None, devic
         requires_grad: whether it is a leaf that takes gradients. Default: False
         device, others: accepted, as PyTorch's ``_make_wrapper_subclass`` has them: tensors here are the CPU's.
     """
-    if cls not in _CLASSES:
+    if cls not in CLASSES:
         raise RuntimeError(
             hinted(
                 f"{cls.__name__} must define __torch_dispatch__",
@@ -90,45 +87,13 @@ def make_wrapper(cls, size, *, strides=None, storage_offset=0, dtype=None, devic
 
 def register(cls):
     """Let a class with a ``__torch_dispatch__`` see its operations; `Tensor.__init_subclass__` calls this."""
-    _CLASSES.add(cls)
+    CLASSES.add(cls)
     for name, method in _METHODS.items():
         if getattr(cls, name, None) is getattr(Tensor, name, None):
             setattr(cls, name, method)
     if WrappedArray not in LAYOUT_PLUGS:
-        for name in _LIKE:
-            for function in (getattr(functions, name), *getattr(getattr(functions, name), "copies", ())):
-                graft(function, partial(_asking, name))
+        see_beside_the_waist()
         LAYOUT_PLUGS[WrappedArray] = Layout(Tensor, _call, _write, _write_out, _copied, _accumulated)
-
-
-def _asking(name, plain):
-    """A function that makes tensors like another one, which asks the other's class first."""
-
-    def call(args, kwargs):
-        handlers = _handlers(args)
-        if not handlers:
-            return plain(*args, **kwargs)
-        with no_grad():
-            return handed(handlers, f"aten.{name}.default", args, kwargs, plain)
-
-    return call
-
-
-def _beside_the_waist(name, native):
-    """A method for what is no operation of the table, and goes to ``__torch_dispatch__`` in PyTorch."""
-    plain = getattr(Tensor, name)
-
-    def goes_on(tensor):
-        if tensor._array.__class__ is WrappedArray:
-            raise tensor._array.refused()
-        return plain(tensor)
-
-    def call(self):
-        with no_grad():
-            return handed(_handlers([self]), f"aten.{native}.default", (self,), {}, goes_on)
-
-    call.__name__ = name
-    return call
 
 
 def _of_memory(name, of_wrapped):
@@ -174,8 +139,6 @@ def _no_list(self):
 
 
 _METHODS = {
-    "detach": _beside_the_waist("detach", "detach"),
-    "item": _beside_the_waist("item", "_local_scalar_dense"),
     "_alias": _of_memory("_alias", _alias),
     "stride": _of_memory("stride", _stride),
     "storage_offset": _of_memory("storage_offset", lambda self: self._array.offset),
@@ -185,21 +148,8 @@ _METHODS = {
 }
 
 
-def _handlers(values):
-    """The ``__torch_dispatch__`` of the classes among the values, subclasses first."""
-    found: list[Any] = []
-    if dispatch_is_off():
-        return found
-    for value in values:
-        for each in value if value.__class__ in (list, tuple) else (value,):
-            if each.__class__ in _CLASSES and each.__class__ not in found:
-                place = next((i for i, other in enumerate(found) if issubclass(each.__class__, other)), len(found))
-                found.insert(place, each.__class__)
-    return [cls.__torch_dispatch__ for cls in found]
-
-
 def _call(op, values):
-    handlers = _handlers(values)
+    handlers = handlers_of_classes(values)
     if not handlers:
         return NotImplemented
     if op.name in PARTS:
@@ -211,7 +161,7 @@ def _call(op, values):
 
 
 def _write(op, name, values):
-    handlers = _handlers(values)
+    handlers = handlers_of_classes(values)
     if not handlers:
         return NotImplemented
     schema = schema_of(op)
@@ -224,7 +174,7 @@ def _write(op, name, values):
 
 
 def _write_out(op, values, targets):
-    if not _handlers([*values, *targets]):
+    if not handlers_of_classes([*values, *targets]):
         return False
     message = f"{op.name}(): out= with tensors that have a __torch_dispatch__ is not in this version"
     raise NotImplementedError(hinted(message, "assign the result instead"))

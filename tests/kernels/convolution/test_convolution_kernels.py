@@ -6,16 +6,11 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.convolution.forward import (
-    convolution,
-    convolution_input_gradient,
-    plan_forward,
-    plan_input_gradient,
-)
-from rushlight.kernels.convolution.products import WeightGradientOfWindows
-from rushlight.kernels.convolution.weight_gradient import convolution_weight_gradient, plan_weight_gradient
-from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.convolution.correlation import Correlation
+from rushlight.kernels.convolution.forward import convolution, convolution_input_gradient, forward_operands
+from rushlight.kernels.convolution.weight_gradient import convolution_weight_gradient
 from rushlight.kernels.machine.host import host
+from rushlight.kernels.planning import layout
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
 
@@ -121,32 +116,48 @@ def test_against_sums_over_taps(case, dtype):
     check(convolution_weight_gradient(grad, input, weight.shape, *options), d_weight, dtype)
 
 
-def plans(case, dtype, vector_bytes):
-    """(plan, arguments, result, what it should be) of the three kernels for vectors of so many bytes."""
+def launched(case, dtype):
+    """The names of what the three operations launch last before they look at what they have."""
+    shape, kernel, *options = case
+    x, w = (layout.Layout(each, np.dtype(dtype)).spread() for each in (shape, kernel))
+    grad = layout.Layout((shape[0], kernel[0], *out_lengths(shape[2:], kernel[2:], *options[:3])), x.dtype).spread()
+    yield convolution.plan(x, w, None, *options)
+    yield convolution_input_gradient.plan(grad, w, shape, *options)
+    yield convolution_weight_gradient.plan(grad, x, kernel, *options)
+
+
+def names_of(plan):
+    """The names of the kernels that a plan launches."""
+    return [launch.name for launch in plan.launches if hasattr(launch, "name")]
+
+
+def all_three(case, dtype=np.float32):
+    """What the three operations give, each with what it should be."""
     (input, weight, bias, grad), options = operands(case, dtype)
     found, d_input, d_weight = reference(input, weight, grad, *options)
-    out, dtype = grad.shape[2:], input.dtype
-    forward = plan_forward(input.shape, weight.shape, out, dtype, True, *options, vector_bytes)
-    result = np.full(grad.shape, np.nan, dtype)
-    yield forward, (input, weight, bias, result), result, found + bias.reshape(-1, *[1] * len(out))
-    result = np.zeros(input.shape, dtype)
-    phases, _ = plan_input_gradient(grad.shape, weight.shape, input.shape, dtype, *options, vector_bytes)
-    for phase in phases[:-1]:
-        phase(grad, weight, None, result)
-    yield phases[-1], (grad, weight, None, result), result, d_input
-    gradient = plan_weight_gradient(input.shape, weight.shape, out, dtype, *options, vector_bytes)
-    result = np.full(weight.shape, np.nan, dtype)
-    yield gradient, (grad, input, result), result, d_weight
+    yield convolution(input, weight, bias, *options), found + bias.reshape(-1, *[1] * (grad.ndim - 2))
+    yield convolution_input_gradient(grad, weight, input.shape, *options), d_input
+    yield convolution_weight_gradient(grad, input, weight.shape, *options), d_weight
+
+
+@pytest.fixture
+def narrow(monkeypatch, fresh_plans):
+    """Plan for vectors of so many bytes; wider ones than the machine's are skipped."""
+
+    def begin(vector_bytes):
+        if vector_bytes > host().vector_bytes:
+            pytest.skip("wider than the machine's")
+        monkeypatch.setattr(layout, "lanes", lambda size: vector_bytes // size)
+
+    return begin
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
 @pytest.mark.parametrize("case", [CASES[i] for i in (0, 3, 5, 12, 21, 22, 23, 25, 26, 27, 28)], ids=str)
-def test_vectors_of_every_width(case, vector_bytes):
-    if vector_bytes > host().vector_bytes:
-        pytest.skip("wider than the machine's")
-    for plan, arguments, result, wanted in plans(case, np.float32, vector_bytes):
-        plan(*arguments)
-        check(result, wanted, np.float32)
+def test_vectors_of_every_width(case, vector_bytes, narrow):
+    narrow(vector_bytes)
+    for found, wanted in all_three(case):
+        check(found, wanted, np.float32)
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 64])
@@ -163,18 +174,12 @@ def test_vectors_of_every_width(case, vector_bytes):
     ],
     ids=str,
 )
-def test_interpreter_agrees_and_stays_inside(case, vector_bytes):
-    if vector_bytes > host().vector_bytes:
-        pytest.skip("wider than the machine's")
-    for plan, arguments, result, _ in plans(case, np.float32, vector_bytes):
-        if isinstance(plan, WeightGradientOfWindows):
-            continue  # a product of matrices, tested as such
-        before = result.copy()
-        plan(*arguments)
-        machine = result.copy()
-        result[...] = before
-        interpret(plan.kernel.program(), *plan.arguments(*arguments))
-        np.testing.assert_array_equal(result, machine)
+def test_interpreter_agrees_and_stays_inside(case, vector_bytes, narrow, interpreted):
+    narrow(vector_bytes)
+    machine = [found for found, _ in all_three(case)]
+    interpreted()
+    for (found, _), wanted in zip(all_three(case), machine, strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_small_images_are_staged_densely():
@@ -183,7 +188,8 @@ def test_small_images_are_staged_densely():
     def plan(input, weight, samples=16):
         options = (1, 1), (1, 1), (1, 1), 1
         shapes = (samples, *input), weight, out_lengths(input[1:], weight[2:], *options[:3])
-        return plan_forward(*shapes, np.dtype(np.float64), False, *options)
+        (correlated,), _ = forward_operands(*shapes, options)
+        return Correlation(correlated, np.dtype(np.float64), False)
 
     small, once = plan((64, 7, 7), (64, 64, 3, 3)), plan((64, 7, 7), (64, 64, 3, 3), samples=1)
     assert small.staging.flat and small.staging.pitch == 7 and not small.kept and once.kept
@@ -192,22 +198,13 @@ def test_small_images_are_staged_densely():
 
 
 def test_threads_change_nothing():
-    (input, weight, bias, grad), options = operands(LARGE, np.float32)
-
-    def all_three():
-        return (
-            convolution(input, weight, bias, *options),
-            convolution_input_gradient(grad, weight, input.shape, *options),
-            convolution_weight_gradient(grad, input, weight.shape, *options),
-        )
-
     threads = rushlight.get_num_threads()
     try:
         rushlight.set_num_threads(1)
-        alone = all_three()
+        alone = [found for found, _ in all_three(LARGE)]
         rushlight.set_num_threads(2)
-        for a, b in zip(alone, all_three()):
-            np.testing.assert_array_equal(a, b)
+        for wanted, (found, _) in zip(alone, all_three(LARGE)):
+            np.testing.assert_array_equal(found, wanted)
     finally:
         rushlight.set_num_threads(threads)
 
@@ -286,8 +283,8 @@ def test_any_layout(case):
     """Strided operands give the same numbers; channels_last ones give a result of that layout."""
     (input, weight, bias, grad), options = operands(case, np.float32)
 
-    def all_three(*layouts):
-        x, w, g = (layout(a) for layout, a in zip(layouts, (input, weight, grad)))
+    def computed(*layouts):
+        x, w, g = (lie(a) for lie, a in zip(layouts, (input, weight, grad)))
         return (
             convolution(x, w, bias, *options),
             convolution_input_gradient(g, w, input.shape, *options),
@@ -297,9 +294,9 @@ def test_any_layout(case):
     def backwards(array):
         return np.ascontiguousarray(array[..., ::-1])[..., ::-1]
 
-    wanted = all_three(*[np.asarray] * 3)
+    wanted = computed(*[np.asarray] * 3)
     for layouts in itertools.product((np.asarray, deep, backwards), repeat=3):
-        for got, right, given in zip(all_three(*layouts), wanted, ((0, 1), (2, 1), (2, 0))):
+        for got, right, given in zip(computed(*layouts), wanted, ((0, 1), (2, 1), (2, 0))):
             np.testing.assert_allclose(got, right, rtol=2e-5, atol=2e-5 * np.abs(right).max())
             in_order = deep(right) if deep in [layouts[i] for i in given] else right
             assert got.strides == in_order.strides

@@ -2,19 +2,17 @@
 
 import numpy as np
 import pytest
-from test_convolution_kernels import CASES, LARGE, operands, reference
+from test_convolution_kernels import CASES, LARGE, narrow, operands, reference  # noqa: F401
 
 import rushlight
 from rushlight.kernels.convolution import pairs as convolution_pairs
-from rushlight.kernels.convolution.forward import (
-    convolution,
-    convolution_input_gradient,
-    plan_forward,
-    plan_input_gradient,
-)
-from rushlight.kernels.convolution.pairs import in_pairs, pairs_program
+from rushlight.kernels.convolution.forward import convolution, convolution_input_gradient
+from rushlight.kernels.convolution.pairs import pairs_program, plan_pairs
 from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.machine import host
+from rushlight.kernels.planning import runner
+from rushlight.kernels.planning.layout import layout_of
+from rushlight.kernels.planning.plan import Plan
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 pytestmark = pytest.mark.skipif(host.host() is None, reason="needs llvmlite")
@@ -68,7 +66,7 @@ def test_results_do_not_depend_on_threads():
 
 
 def joined(array, groups, axis):
-    """`in_pairs`, by NumPy."""
+    """What `plan_pairs` plans, by NumPy."""
     shape = array.shape
     words = array.view(np.uint16).astype(np.uint32).reshape(*shape[:axis], groups, shape[axis] // groups, -1)
     if words.shape[-2] % 2:
@@ -82,7 +80,9 @@ def test_pairs_of_channels(groups, axis):
     for shape in ((6, 8, 3, 5), (12, 6, 40), (18, 2, 1), (6, 400, 11)):
         array = draw(shape).astype(ml_dtypes.bfloat16)
         wanted = joined(array, groups, axis)
-        assert np.array_equal(in_pairs(array, groups, axis).reshape(-1), wanted.reshape(-1))
+        launch, layout = plan_pairs("x", layout_of(array), "out", groups, axis)
+        found = runner.runner(Plan([launch], {"out": layout}), ("x",))(array)
+        assert np.array_equal(found.reshape(-1), wanted.reshape(-1))
     target = np.zeros(3 * 3 * 7, np.int32)
     array = draw((3, 5, 7)).astype(ml_dtypes.bfloat16)
     interpret(pairs_program(4), array.view(np.uint16).reshape(-1), target, 3, 5, 7, 2)
@@ -90,34 +90,15 @@ def test_pairs_of_channels(groups, axis):
 
 
 @pytest.mark.parametrize("case", [PAIRED[i] for i in (0, 2, 3, 9, 10, 13)], ids=str)
-def test_the_interpreter_stays_within_bounds(monkeypatch, case):
-    monkeypatch.setattr("rushlight.kernels.convolution.correlation.compiled", lambda key, build: Interpreted(build))
+def test_the_interpreter_stays_within_bounds(narrow, interpreted, case):  # noqa: F811
     arrays, options = operands(case, np.float32)
     input, weight, bias, grad = half(arrays)
-    groups, dtype = options[-1], np.dtype(np.int32)
     found, d_input, _ = reference(input, weight, grad, *options)
-    x, w = in_pairs(input, groups), in_pairs(weight)
-    result = np.zeros(grad.shape, input.dtype)
-    forward = plan_forward(x.shape, w.shape, grad.shape[2:], dtype, True, *options, 16)
-    forward(x, w, bias.astype(np.float32), result)
-    check(result, found + bias.astype(np.float64).reshape(-1, *[1] * (grad.ndim - 2)))
-    g, w = in_pairs(grad, groups), in_pairs(weight, groups, 0)
-    result = np.zeros(input.shape, input.dtype)
-    for phase in plan_input_gradient(g.shape, w.shape, input.shape, dtype, *options, 16)[0]:
-        phase(g, w, None, result)
-    check(result, d_input)
-
-
-class Interpreted:
-    """A kernel that is interpreted, with bounds checked."""
-
-    def __init__(self, build):
-        self.program = build()
-        self.alone = self.threaded = lambda *arguments: interpret(self.program, *map(_flat, arguments), workers=2)
-
-
-def _flat(argument):
-    return argument.reshape(-1) if isinstance(argument, np.ndarray) else argument
+    narrow(16)
+    interpreted()
+    biased = found + bias.astype(np.float64).reshape(-1, *[1] * (grad.ndim - 2))
+    check(convolution(input, weight, bias, *options), biased)
+    check(convolution_input_gradient(grad, weight, input.shape, *options), d_input)
 
 
 def test_one_channel_has_no_partner(monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 
 import rushlight
 from rushlight.kernels.convolution import on_tiles as convolution_tiles
-from rushlight.kernels.convolution.forward import convolution
+from rushlight.kernels.convolution.forward import convolution, convolution_input_gradient
 from rushlight.kernels.convolution.tiles import forward as tile_convolution
 from rushlight.kernels.convolution.tiles import (
     forward_plan as convolution_plan,
@@ -18,13 +18,15 @@ from rushlight.kernels.convolution.tiles import (
 )
 from rushlight.kernels.convolution.tiles.forward import Form
 from rushlight.kernels.convolution.tiles.weight import WeightForm
-from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.convolution.weight_gradient import convolution_weight_gradient
 from rushlight.kernels.language.text import read, write
 from rushlight.kernels.language.verify import verify
 from rushlight.kernels.machine.host import host
+from rushlight.kernels.planning import runner
+from rushlight.kernels.planning.layout import layout_of
 from rushlight.kernels.windows.axes import out_lengths
 
-from test_convolution_kernels import deep, half_dtypes, reference  # isort: skip
+from test_convolution_kernels import deep, half_dtypes, names_of, reference  # isort: skip
 
 
 needs_tiles = pytest.mark.skipif(host() is None or not host().has_tiles, reason="this machine has no tile unit")
@@ -59,12 +61,11 @@ def operands(case, dtype=np.float32):
     return [random.standard_normal(s).astype(np.float32).astype(dtype) for s in shapes], tuple(options)
 
 
-def computed(x, w, bias, dy, options, result=False):
-    """The result and the gradients of input and weight; ``result``: channels_last ones."""
-    scalar = {"float32": "f32", "float16": "f16", "bfloat16": "bf16"}[x.dtype.name]
-    y = convolution_tiles.forward(x, w, bias, dy.shape[2:], scalar, result, options)
-    dx = convolution_tiles.input_gradient(dy, w, x.shape, scalar, result, options)
-    return y, dx, convolution_tiles.weight_gradient(dy, x, w.shape, scalar, options)
+def computed(x, w, bias, dy, options):
+    """The result and the gradients of input and weight."""
+    y = convolution(x, w, bias, *options)
+    dx = convolution_input_gradient(dy, w, x.shape, *options)
+    return y, dx, convolution_weight_gradient(dy, x, w.shape, *options)
 
 
 def check(case):
@@ -81,13 +82,10 @@ def check(case):
 
 
 @pytest.fixture(autouse=True)
-def always_tiles(monkeypatch):
+def always_tiles(monkeypatch, fresh_plans):
     """Every convolution goes to the tile unit, whether it pays or not."""
     monkeypatch.setattr(convolution_tiles, "pays", lambda plan, multiplications: True)
     monkeypatch.setattr(convolution_tiles, "_FEWEST_CHANNELS", 1)
-    convolution_tiles._plans.clear()
-    yield
-    convolution_tiles._plans.clear()
 
 
 @pytest.fixture
@@ -139,10 +137,9 @@ def test_channels_last(case):
     (x, w, bias, dy), options = operands(case)
     wanted = computed(x, w, bias, dy, options)
     for layouts in ((deep, deep, deep), (np.asarray, deep, np.asarray), (deep, np.asarray, np.asarray)):
-        for result in (False, True):
-            a, b, c = (layout(array) for layout, array in zip(layouts, (x, w, dy)))
-            for got, right in zip(computed(a, b, bias, c, options, result), wanted):
-                np.testing.assert_array_equal(got, right)
+        a, b, c = (layout(array) for layout, array in zip(layouts, (x, w, dy)))
+        for got, right in zip(computed(a, b, bias, c, options), wanted):
+            np.testing.assert_array_equal(got, right)
 
 
 @needs_tiles
@@ -151,12 +148,12 @@ def test_nothing_is_written_outside(case, monkeypatch):
     (x, w, bias, dy), options = operands(case)
     made = []
 
-    def guarded(shape, dtype, is_deep=False):
+    def guarded(shape, dtype, *strides):
         whole = np.full(int(np.prod(shape)) + 64, -77, dtype)
         made.append(whole)
         return whole[32:-32].reshape(shape)
 
-    monkeypatch.setattr(convolution_tiles, "empty", guarded)
+    monkeypatch.setattr(runner, "_memory", lambda layout, *options: (guarded, layout[:2]))
     for found in computed(x, w, bias, dy, options)[:2]:
         whole = made.pop(0)
         assert np.shares_memory(whole, found)
@@ -181,7 +178,6 @@ def test_infinities_nans_and_overflow(case):
     """As in float32: the plain kernels compute what the tile unit cannot."""
     (x, w, _, dy), options = operands(case)
     x[0, 1, 3, 3], x[-1, 0, 0, -1], x[0, 4, 2, 2] = np.inf, np.nan, np.finfo(np.float32).max
-    assert computed(x, w, None, dy, options)[0] is None
     with np.errstate(all="ignore"):
         wanted = reference(x.astype(np.float32), w, dy, *options)[0]
         got = convolution(x, w, None, *options)
@@ -198,38 +194,33 @@ def test_what_pays(monkeypatch):
     assert not convolution_tiles._forward((64, 8, 32, 32), (8, 8, 3, 3), (30, 30), "f32", False, False, *plane)
 
 
-def interpreted(plan, program, arrays, result, *memory):
-    flags = np.zeros(plan.chunks, np.int32)
-    arguments = (*arrays, result, flags, *memory, *plan.tables())
-    interpret(program, *arguments, workers=2, order="reversed")
-    assert not flags.any()
-    return result
-
-
 @pytest.mark.parametrize("few", [0, 1 << 40], ids=["strips by chunks", "strips before"])
-def test_the_interpreter_agrees(few, monkeypatch):
+def test_the_interpreter_agrees(few, monkeypatch, interpreted):
     """A tiny convolution and its gradients, with scratch memory of exactly the size that is asked for."""
     case = ((2, 18, 4, 5), (3, 18, 2, 3), (2, 1), (0, 1), (1, 1), 1)
     for module in (convolution_plan, convolution_weight_plan):
         monkeypatch.setattr(module, "_FEW_WORDS", few)
+    monkeypatch.setattr(convolution_tiles, "is_there", lambda: True)
     (x, w, bias, dy), options = operands(case)
     wanted = reference(x, w, dy, *options)
-    shapes = x.shape, w.shape
+    interpreted()
+    for lies in (np.asarray, deep):
+        y, dx, dw = computed(lies(x), w, bias, lies(dy), options)
+        np.testing.assert_allclose(y - bias[:, None, None], wanted[0], rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(dx, wanted[1], rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(dw, wanted[2], rtol=1e-4, atol=1e-4)
+        assert y.strides == lies(y).strides and dx.strides == lies(dx).strides
+    plan = convolution.plan(*[layout_of(a).spread() for a in (x, w)], layout_of(bias), *options)
+    assert names_of(plan) == ["tile_convolution"]
 
-    def memory(plan):
-        return np.zeros(plan.shared, np.int32), np.zeros(2 * plan.own, np.int32)
 
-    plan = convolution_tiles._forward(*shapes, dy.shape[2:], "f32", False, False, *options)
-    y = interpreted(plan, tile_convolution.build(plan.form), (x, w, bias), np.empty_like(dy), *memory(plan))
-    np.testing.assert_allclose(y - bias[:, None, None], wanted[0], rtol=1e-4, atol=1e-4)
-    plan, _ = convolution_tiles._input_gradient(dy.shape, w.shape, x.shape, "f32", False, False, *options)
-    none = np.zeros(x.shape[1], np.float32)
-    dx = interpreted(plan, tile_convolution.build(plan.form), (dy, w, none), np.empty_like(x), *memory(plan))
-    np.testing.assert_allclose(dx, wanted[1], rtol=1e-4, atol=1e-4)
-    plan = convolution_tiles._weight_gradient(*shapes, dy.shape[2:], "f32", *options)
-    sums = np.zeros(plan.sums, np.float32)
-    dw = interpreted(plan, convolution_weight.build(plan.form), (x, dy), np.empty_like(w), sums, *memory(plan))
-    np.testing.assert_allclose(dw, wanted[2], rtol=1e-4, atol=1e-4)
+def test_what_is_not_finite_is_computed_again(monkeypatch, interpreted):
+    (x, w, _, _), options = operands(((1, 2, 3, 3), (2, 2, 2, 2), (1, 1), (0, 0), (1, 1), 1))
+    x[0, 1, 2, 2] = np.inf
+    plain = convolution(x, w, None, *options)
+    monkeypatch.setattr(convolution_tiles, "is_there", lambda: True)
+    interpreted()
+    np.testing.assert_array_equal(convolution(x, w, None, *options), plain)
 
 
 PROGRAMS = [

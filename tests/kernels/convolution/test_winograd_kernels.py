@@ -4,19 +4,15 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.convolution import forward as routes
 from rushlight.kernels.convolution import winograd, winograd_gradient
-from rushlight.kernels.convolution.correlation import Correlation
 from rushlight.kernels.convolution.forward import convolution, convolution_input_gradient
-from rushlight.kernels.convolution.weight_gradient import WeightGradient, convolution_weight_gradient
-from rushlight.kernels.convolution.winograd import Winograd
-from rushlight.kernels.convolution.winograd_gradient import WinogradGradient
-from rushlight.kernels.language.interpret import interpret
+from rushlight.kernels.convolution.weight_gradient import convolution_weight_gradient
 from rushlight.kernels.language.text import read, write
 from rushlight.kernels.language.verify import verify
+from rushlight.kernels.machine import scratch
 from rushlight.kernels.machine.host import host
 
-from test_convolution_kernels import check, operands, plans, reference  # isort: skip
+from test_convolution_kernels import all_three, check, launched, names_of, narrow, operands, reference  # isort: skip # noqa: F401
 
 pytestmark = pytest.mark.skipif(host() is None or host().has_tiles, reason="needs llvmlite, and no tile unit")
 
@@ -39,8 +35,11 @@ CASES = [
 ]
 
 
+WINOGRADS = [["winograd"], ["winograd"], ["winograd_gradient"]]
+
+
 @pytest.fixture
-def always(monkeypatch):
+def always(monkeypatch, fresh_plans):
     """Winograd for whatever it can compute."""
     for room in (winograd, winograd_gradient):
         monkeypatch.setattr(room, "_pays", lambda *numbers: True)
@@ -58,8 +57,7 @@ def test_against_sums_over_taps(shapes):
 
 def test_these_cases_are_winograds():
     for shapes in CASES:
-        for plan, *_ in plans(shapes, np.float32, host().vector_bytes):
-            assert isinstance(plan, (Winograd, WinogradGradient))
+        assert [*map(names_of, launched(shapes, np.float32))] == WINOGRADS
 
 
 @pytest.mark.parametrize(
@@ -78,27 +76,26 @@ def test_these_cases_are_winograds():
     ids=str,
 )
 def test_others_are_not(shapes, dtype):
-    for plan, *_ in plans(shapes, dtype, host().vector_bytes):
-        assert isinstance(plan, (Correlation, WeightGradient))
+    for plan, name in zip(launched(shapes, dtype), ("correlation", "correlation", "weight_gradient")):
+        assert set(names_of(plan)) == {name}
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
 @pytest.mark.parametrize("shapes", [case(1, 5, 10, 5, 6, (1, 1)), case(2, 3, 17, 3, 35, (2, 0))], ids=str)
-def test_interpreter_agrees_and_stays_inside(shapes, vector_bytes, always):
-    if vector_bytes > host().vector_bytes:
-        pytest.skip("wider than the machine's")
-    for plan, arguments, result, wanted in plans(shapes, np.float32, vector_bytes):
-        assert isinstance(plan, (Winograd, WinogradGradient))
-        plan(*arguments)
-        check(result, wanted, np.float32)
-        machine, result[...] = result.copy(), np.nan
-        program = plan.kernel.program()
+def test_interpreter_agrees_and_stays_inside(shapes, vector_bytes, always, narrow, interpreted):  # noqa: F811
+    narrow(vector_bytes)
+    machine = []
+    for found, wanted in all_three(shapes):
+        check(found, wanted, np.float32)
+        machine.append(found)
+    for plan in launched(shapes, np.float32):
+        program = plan.launches[0].build(*plan.launches[0].form)
         verify(program)
         assert write(read(write(program))) == write(program)
-        flags = np.zeros(plan.flags, np.int32)
-        interpret(program, *plan.arguments(*arguments, flags))
-        np.testing.assert_array_equal(result, machine)
-        assert not flags.any()
+    assert [*map(names_of, launched(shapes, np.float32))] == WINOGRADS
+    interpreted()
+    for (found, _), wanted in zip(all_three(shapes), machine, strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_whole_numbers_are_exact():
@@ -136,14 +133,9 @@ def test_what_other_shapes_left_in_memory_changes_nothing():
     """Scratch memory is used again, and some lanes are computed from what lies there."""
     (input, weight, bias, _), options = operands(CASES[0], np.float32)
     first = convolution(input, weight, bias, *options)
-    area = routes._forward_plans[input.shape, weight.shape, (8, 8), input.dtype, True, *map(tuple, options[:3]), 1]
-    flags = np.zeros(area.flags, np.int32)
-    found = np.empty_like(first)
-    arguments = area.arguments(input, weight, bias, found, flags)
-    arguments[4][...] = np.nan
-    area.kernel.threaded(*arguments)
-    assert not flags.any()
-    np.testing.assert_array_equal(found, first)
+    for area in [area for (_, dtype), area in scratch._kept.__dict__.items() if dtype == np.float32]:
+        area[...] = np.nan
+    np.testing.assert_array_equal(convolution(input, weight, bias, *options), first)
 
 
 def test_threads_change_nothing():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rushlight as rl
+from rushlight.kernels.compiler.kernel import compiled
 from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.machine.host import host
 
@@ -150,15 +151,6 @@ def test_comfortable_lengths():
         assert rest == 1 and least <= found <= 1.15 * least
 
 
-class Interpreted:
-    """A kernel that is interpreted, with bounds checked."""
-
-    def __init__(self, key, build):
-        self.alone = self.threaded = lambda *arguments: interpret(
-            build(), *map(parts, arguments), workers=2, order="reversed"
-        )
-
-
 def parts(argument):
     """Complex numbers as real ones."""
     if not isinstance(argument, np.ndarray) or argument.dtype.kind != "c":
@@ -179,9 +171,9 @@ def parts(argument):
         ((2, 12, 5), (1, 2), 8),
     ],
 )
-def test_the_interpreter_agrees_and_stays_within_bounds(monkeypatch, shape, axes, length, dtype):
-    monkeypatch.setattr(fourier_rows, "compiled", Interpreted)
-    monkeypatch.setattr(fourier_rows, "lanes_of", lambda scalar: 4)
+def test_the_interpreter_agrees_and_stays_within_bounds(monkeypatch, interpreted, shape, axes, length, dtype):
+    interpreted()
+    monkeypatch.setattr(fourier_rows, "lanes_for", lambda scalar: 4)
     monkeypatch.setattr(fourier_rows, "_SHARED_FROM", 36)
     monkeypatch.setattr(fourier_plans, "tables", fourier_plans.Tables())
     for module in (fourier, fourier_rows):
@@ -202,7 +194,7 @@ def test_machine_code_computes_what_the_interpreter_does():
     sizes = (1, 5, 0, 24, 0, 0, 24, 0, 12, len(twiddles.table), 0, area, 1, 0.5)
     spaces = [np.zeros(2 * area, np.float32) for _ in range(2)]
     options = "f32", 4, (8, 4, 2, 3), ROWS, ROWS
-    kernel = fourier_rows.compiled(("test of fourier", *options), lambda: fourier_blocks(*options))
+    kernel = compiled(("test of fourier", *options), lambda: fourier_blocks(*options))
     kernel.alone(x, found, spaces[0], twiddles.table, twiddles.twiddles, *sizes)
     arrays = [parts(a) for a in (x, expected, spaces[1], twiddles.table, twiddles.twiddles)]
     interpret(fourier_blocks(*options), *arrays, *sizes)

@@ -42,7 +42,7 @@ def test_pooled(mode, width, dtype, index_dtype):
             arguments = weight, rows, starts, ends, given, mode, False
             with np.errstate(invalid="ignore"):
                 expected, expected_places = ops.pooled_rows.forward(*arguments)
-            found, places = embedding_bags.pooled_rows(*arguments)
+            found, places = embedding_bags.pooled_rows(*arguments, False)
             assert (found.dtype, places.dtype) == (expected.dtype, expected_places.dtype)
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
             np.testing.assert_array_equal(places, expected_places)
@@ -68,7 +68,7 @@ def test_what_is_declined():
     rows, starts, ends = bags(40, 30)
     grad = table(30, 8)
     assert embedding_bags.pooled_rows_gradient(grad, rows, starts, ends, None, 3, "sum", False) is NotImplemented
-    assert embedding_bags.pooled_rows(table(5, 8), rows, starts, ends, None, "sum", False) is NotImplemented
+    assert embedding_bags.pooled_rows(table(5, 8), rows, starts, ends, None, "sum", False, False) is NotImplemented
     halves = embedding_bags.pooled_rows_gradient(grad.astype("f2"), rows, starts, ends, None, 40, "sum", False)
     assert halves is NotImplemented
     longer = np.append(rows, 1)  # the last number is in no bag
@@ -95,7 +95,7 @@ def test_threads_change_nothing():
     weight, grad, found = table(500, 96), table(3000, 96), []
     for threads in (1, 2, 3):
         set_num_threads(threads)
-        pooled, _ = embedding_bags.pooled_rows(weight, rows, starts, ends, None, "mean", False)
+        pooled, _ = embedding_bags.pooled_rows(weight, rows, starts, ends, None, "mean", False, False)
         flowed = embedding_bags.pooled_rows_gradient(grad, rows, starts, ends, None, 500, "mean", False)
         found.append(pooled.tobytes() + flowed.tobytes())
     set_num_threads(2)

@@ -6,7 +6,7 @@ import pytest
 from rushlight import set_num_threads
 from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.machine.host import host
-from rushlight.kernels.places import indexing, indexing_programs, selection
+from rushlight.kernels.places import indexing, indexing_programs, scattering, selection, writing
 from rushlight.ops import embedding as embedding_ops
 from rushlight.ops import gather as gather_ops
 from rushlight.ops import index as index_ops
@@ -18,7 +18,8 @@ DTYPES = ("f4", "f8", "i8", "f2", "?")
 
 @pytest.fixture(autouse=True)
 def _small_arrays_too(monkeypatch):
-    monkeypatch.setattr(indexing, "_WORTHWHILE", 1)
+    monkeypatch.setattr(indexing, "WORTHWHILE", 1)
+    monkeypatch.setattr(writing, "WORTHWHILE", 1)
 
 
 def numbers(shape, dtype="f4", seed=0):
@@ -56,7 +57,7 @@ def test_embedding_refuses_rows_that_do_not_exist(wrong):
 def test_embedding_gradient(dtype, rows, width, padding, index_dtype):
     for count in (1, 40, 1000):
         index, grad = positions(rows, count, index_dtype), numbers((count, width), dtype)
-        found = indexing.embedding_gradient(grad, index, rows, padding, False)
+        found = writing.embedding_gradient(grad, index, rows, padding, False)
         expected = np.zeros((rows, width))
         np.add.at(expected, index[index != padding], grad[index != padding].astype("f8"))
         assert found.dtype == grad.dtype
@@ -65,7 +66,7 @@ def test_embedding_gradient(dtype, rows, width, padding, index_dtype):
 
 def test_embedding_gradient_does_not_write_outside():
     index = np.array([0, 5])
-    assert indexing.embedding_gradient(numbers((2, 3)), index, 5, -1, False) is NotImplemented
+    assert writing.embedding_gradient(numbers((2, 3)), index, 5, -1, False) is NotImplemented
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -78,10 +79,10 @@ def test_index_select(dtype, axis):
 
 
 def test_small_results_are_left_to_numpy(monkeypatch):
-    monkeypatch.setattr(indexing, "_WORTHWHILE", 100)
+    monkeypatch.setattr(indexing, "WORTHWHILE", 100)
     assert indexing.embedding(numbers((10, 3)), positions(10, 33), -1, False, False) is NotImplemented
     assert indexing.embedding(numbers((10, 3)), positions(10, 34), -1, False, False).shape == (34, 3)
-    monkeypatch.setattr(indexing, "_WORTHWHILE", 1)
+    monkeypatch.setattr(indexing, "WORTHWHILE", 1)
     assert indexing.embedding(numbers((10, 3)), positions(10, 0), -1, False, False) is NotImplemented
 
 
@@ -100,10 +101,10 @@ def test_index_add(dtype, axis):
     expected = target.astype("f8")
     np.add.at(np.moveaxis(expected, axis, 0), index, np.moveaxis(source.astype("f8"), axis, 0))
     kept = target.copy()
-    found = indexing.index_add(target, axis, index, source, 1)
+    found = writing.index_add(target, axis, index, source, 1)
     assert (target == kept).all()
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
-    assert indexing.index_add_(target, axis, index, source, 1) is None
+    assert writing.index_add_(target, axis, index, source, 1) is not NotImplemented
     assert target.tobytes() == found.tobytes()
 
 
@@ -134,7 +135,7 @@ def test_x_of_an_array_and_its_gradient():
     assert indexing.index(source, (positions(5, 3), None, positions(5, 3))) is NotImplemented  # dimensions apart
     assert indexing.index(source, (np.array([30]),)) is NotImplemented
     found, values = np.zeros_like(source), numbers((6, 7, 5, 8))
-    assert indexing.index_put_arrays_(found, (index,), values, True) is None
+    assert writing.index_put_arrays_(found, (index,), values, True) is not NotImplemented
     expected = np.zeros(source.shape)
     np.add.at(expected, index, values)
     np.testing.assert_allclose(found, expected, atol=1e-4)
@@ -149,7 +150,7 @@ def test_threads_change_nothing():
     found = []
     for threads in (1, 2):
         set_num_threads(threads)
-        found.append(indexing.embedding_gradient(grad, index, 50, -1, False).tobytes())
+        found.append(writing.embedding_gradient(grad, index, 50, -1, False).tobytes())
     assert found[0] == found[1]
 
 
@@ -189,13 +190,16 @@ def test_scatter(shape, dim, dtype, index_dtype):
         source = np.rint(numbers(picked, dtype, 2))  # sums are exact in any order
         target = np.rint(target)
         same(
-            indexing.scatter_add(target, dim, index, source), gather_ops.scatter_add.forward(target, dim, index, source)
+            scattering.scatter_add(target, dim, index, source),
+            gather_ops.scatter_add.forward(target, dim, index, source),
         )
-        same(indexing.scatter_value(target, dim, index, 2.5), gather_ops.scatter_value.forward(target, dim, index, 2.5))
+        same(
+            scattering.scatter_value(target, dim, index, 2.5), gather_ops.scatter_value.forward(target, dim, index, 2.5)
+        )
         if count <= shape[dim]:
             distinct = np.argsort(numbers(picked[:dim] + shape[dim:], "f4"), dim).astype(index_dtype)
             distinct = np.ascontiguousarray(np.take(distinct, range(count), dim))
-            same(indexing.scatter_src(target, dim, distinct, source),
+            same(scattering.scatter_src(target, dim, distinct, source),
                  gather_ops.scatter_src.forward(target, dim, distinct, source))  # fmt: skip
 
 
@@ -205,15 +209,15 @@ def test_scatter_refuses_positions_that_do_not_exist(shape, wrong):
     index = positions(30, shape)
     index[7, 0] = wrong
     with pytest.raises(RuntimeError, match=f"^index {wrong} is out of bounds for dimension 0 with size 30"):
-        indexing.scatter_add(numbers(shape), 0, index, numbers(shape))
+        scattering.scatter_add(numbers(shape), 0, index, numbers(shape))
 
 
 def test_scatter_declines():
     target, index = numbers((30, 40)), positions(30, (30, 40))
-    assert indexing.scatter_add(target, 0, index[:, :20], numbers((30, 20))) is NotImplemented
-    assert indexing.scatter_add(target.astype("i8"), 0, index, index) is NotImplemented
-    assert indexing.scatter_value_(target.astype("i8"), 0, index, 1.5) is NotImplemented
-    assert indexing.scatter_value_(target.T, 0, index, 1.5) is NotImplemented
+    assert scattering.scatter_add(target, 0, index[:, :20], numbers((30, 20))) is NotImplemented
+    assert scattering.scatter_add(target.astype("i8"), 0, index, index) is NotImplemented
+    assert scattering.scatter_value_(target.astype("i8"), 0, index, 1.5) is NotImplemented
+    assert scattering.scatter_value_(target.T, 0, index, 1.5) is NotImplemented
 
 
 @pytest.mark.parametrize("lanes", [1, 4, 16])
@@ -253,9 +257,9 @@ def test_slices_written(shape, dim, dtype):
     for count in (1, 8, 60):
         index, target = positions(shape[dim], (count,)), numbers(shape, dtype)
         source = numbers((*shape[:dim], count, *shape[dim + 1 :]), dtype, seed=5)
-        same(indexing.index_copy(target, dim, index, source), index_ops.index_copy.forward(target, dim, index, source))
+        same(writing.index_copy(target, dim, index, source), index_ops.index_copy.forward(target, dim, index, source))
         index[0] = -1
-        found = indexing.index_fill(target, dim, index, 1e300 if dtype == "f8" else 2)
+        found = writing.index_fill(target, dim, index, 1e300 if dtype == "f8" else 2)
         if dtype[0] in "fi":
             same(found, index_ops.index_fill.forward(target, dim, index, 1e300 if dtype == "f8" else 2))
         else:
@@ -264,13 +268,13 @@ def test_slices_written(shape, dim, dtype):
 
 def test_written_slices_leave_refusals_to_numpy():
     target, index = numbers((6, 40)), positions(6, (4,))
-    assert indexing.index_copy_(target, 0, index + 6, numbers((4, 40))) is NotImplemented
-    assert indexing.index_copy_(target, 0, index, target[:4]) is NotImplemented
-    assert indexing.index_fill_(target, 0, index - 12, 1) is NotImplemented
-    assert indexing.index_fill_(target, 0, index, None) is NotImplemented
-    assert indexing.index_add_(target, 0, index, target[1:5], 1) is NotImplemented
+    assert writing.index_copy_(target, 0, index + 6, numbers((4, 40))) is NotImplemented
+    assert writing.index_copy_(target, 0, index, target[:4]) is NotImplemented
+    assert writing.index_fill_(target, 0, index - 12, 1) is NotImplemented
+    assert writing.index_fill_(target, 0, index, None) is NotImplemented
+    assert writing.index_add_(target, 0, index, target[1:5], 1) is NotImplemented
     with pytest.raises(RuntimeError, match="c10::Half without overflow"):
-        indexing.index_fill(numbers((6, 40), "f2"), 0, index, 1e30)
+        writing.index_fill(numbers((6, 40), "f2"), 0, index, 1e30)
 
 
 @pytest.mark.parametrize("lanes", [4, 16])
@@ -310,7 +314,9 @@ def test_programs_that_write_slices(mode, lanes):
 def test_the_last_of_many_numbers_for_one_place_is_written(mode, outer):
     index, values = positions(300, 50_001), numbers((outer, 50_001))
     target, expected = numbers((outer, 300), seed=1), numbers((outer, 300), seed=1)
-    assert indexing._added(target, 1, index, values[0, :1] if mode == "fill" else values, mode=mode)
+    write = {"set": writing.index_copy_, "add": writing.index_add_, "fill": writing.index_fill_}[mode]
+    numbers_and_options = {"set": (values,), "add": (values, 1), "fill": (values.item(0),)}[mode]
+    assert write(target, 1, index, *numbers_and_options) is target
     for line, value in zip(expected, values):
         if mode == "add":
             np.add.at(line, index, value)  # in order, as the kernel adds
@@ -358,12 +364,12 @@ def test_positions_for_some_dimensions(shape, first, count, dtype):
         values = np.broadcast_to(places.reshape(*picked, *(1,) * rest), expected.shape).astype(dtype)
         for value in (values, np.array(3, dtype), np.ones_like(values[:1])):
             found, wanted = x.copy(), x.copy()
-            assert indexing.index_put_arrays_(found, indices, value, False) is None
+            assert writing.index_put_arrays_(found, indices, value, False) is not NotImplemented
             wanted[key] = value
             same(found, wanted)
         if dtype in ("f4", "f8"):
             found, wanted = np.zeros_like(x), np.zeros_like(x)
-            assert indexing.index_put_arrays_(found, indices, values, True) is None
+            assert writing.index_put_arrays_(found, indices, values, True) is not NotImplemented
             np.add.at(wanted, key, values)
             np.testing.assert_array_equal(found, wanted)  # whole numbers
 
@@ -372,9 +378,9 @@ def test_what_writing_at_positions_declines():
     x, rows = np.zeros((80, 90), "f4"), np.array([0, 1])
     value = np.ones((), "f4")
     for indices in ((np.array([80]),), (np.array([-81]),), (rows.astype("i2"),)):
-        assert indexing.index_put_arrays_(x, indices, value, False) is NotImplemented
-    assert indexing.index_put_arrays_(x.T, (rows,), value, False) is NotImplemented
-    assert indexing.index_put_arrays_(x, (rows,), value.astype("f8"), False) is NotImplemented
+        assert writing.index_put_arrays_(x, indices, value, False) is NotImplemented
+    assert writing.index_put_arrays_(x.T, (rows,), value, False) is NotImplemented
+    assert writing.index_put_arrays_(x, (rows,), value.astype("f8"), False) is NotImplemented
     assert not x.any()
 
 
@@ -398,14 +404,14 @@ def test_flat_positions(dtype):
     different = random.permutation(x.size)[: index.size].reshape(index.shape)
     source = numbers(index.shape, dtype, 5)
     found, expected = x.copy(), x.copy()
-    assert indexing.put_(found, different, source, False) is None
+    assert writing.put_(found, different, source, False) is not NotImplemented
     expected.reshape(-1)[different] = source
     same(found, expected)
-    assert indexing.put_(found, different, source[:1], False) is NotImplemented
+    assert writing.put_(found, different, source[:1], False) is NotImplemented
     if dtype != "i8":
         added, wanted = np.zeros_like(x), np.zeros_like(x)
         whole = source.round()
-        assert indexing.put_(added, index, whole, True) is None
+        assert writing.put_(added, index, whole, True) is not NotImplemented
         np.add.at(wanted.reshape(-1), index, whole)
         np.testing.assert_array_equal(added, wanted)
 
@@ -415,17 +421,17 @@ def test_numbers_written_by_position(dtype):
     x, random = numbers((300, 70), dtype), np.random.default_rng(6)
     index = random.integers(0, 70, (300, 4))
     found, expected = x.copy(), x.copy()
-    assert indexing.scatter_value_(found, 1, index, 7) is None
+    assert scattering.scatter_value_(found, 1, index, 7) is not NotImplemented
     np.put_along_axis(expected, index, 7, 1)
     same(found, expected)
     rows = np.array([5, -3, 200])
-    assert indexing.index_fill_(found, 0, rows, 9) is None
+    assert writing.index_fill_(found, 0, rows, 9) is not NotImplemented
     expected[rows] = 9
     same(found, expected)
     if dtype == "i4":
-        assert indexing.scatter_value_(found, 1, index, 1 << 31) is NotImplemented
+        assert scattering.scatter_value_(found, 1, index, 1 << 31) is NotImplemented
     if dtype != "f4":
-        assert indexing.scatter_value_(found, 1, index, 1.5) is NotImplemented
+        assert scattering.scatter_value_(found, 1, index, 1.5) is NotImplemented
 
 
 @pytest.mark.parametrize("low", [0, -60])
@@ -442,7 +448,7 @@ def test_positions_of_both_sizes(position, low):
         indexing.index(x, (np.tile(pair[0], 30), np.repeat(pair[1], 30))),
         x[np.tile(pair[0], 30), np.repeat(pair[1], 30)],
     )
-    added, wanted = indexing.index_put_arrays(x, (index,), values, True), x.copy()
+    added, wanted = writing.index_put_arrays(x, (index,), values, True), x.copy()
     np.add.at(wanted, index, values)
     np.testing.assert_allclose(added, wanted, rtol=1e-5)
 
@@ -454,4 +460,4 @@ def test_positions_that_do_not_exist_are_left_to_others(position):
         index = np.zeros(80, position)
         index[7] = wrong
         assert indexing.index(x, (index,)) is NotImplemented
-        assert indexing.index_put_arrays(x, (index,), x[:1], True) is NotImplemented
+        assert writing.index_put_arrays(x, (index,), x[:1], True) is NotImplemented

@@ -90,7 +90,7 @@ def test_what_is_declined():
 @pytest.mark.parametrize("mode", [*MODES, "constant"])
 def test_programs_of_all_widths(lanes, mode):
     shape, sides, value = (2, 3, 4, 21), ((0, 0), (1, 2), (2, 0), (11, 1)), np.array([7], np.float32)
-    x, plan = block(shape), padding._plan(shape, sides, mode)
+    x, plan = block(shape), padding.Extents(shape, sides, mode)
     flat = sum(sides[:0:-1], ())
     expected = plain(ops.constant_pad_nd, x, flat, 7) if mode == "constant" else plain(ops.pad_by_places, x, flat, mode)
     for pieces, share in ((1, 4), (3, 1)):

@@ -6,7 +6,8 @@ import pytest
 import rushlight as rl
 from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.machine.host import host
-from rushlight.kernels.places import selection
+from rushlight.kernels.places import indexing, selection
+from rushlight.kernels.planning.layout import Layout, layout_of
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no generated kernels here")
 
@@ -41,7 +42,7 @@ def test_positions_for_every_dimension(shape, dtype):
     x = (draw.standard_normal(shape) * 9).astype(dtype)
     for picked in ((5,), (4, 3), (30_001,)):
         indices = tuple(draw.integers(-n, n, picked) for n in shape)
-        assert selection.taken(x, indices).tobytes() == x[indices].tobytes()
+        assert indexing.index(x, indices).tobytes() == x[indices].tobytes()
         found = selection.flat_places(indices, shape)
         np.testing.assert_array_equal(found, np.ravel_multi_index(indices, shape, "wrap"))
 
@@ -53,10 +54,11 @@ def test_what_is_declined():
     assert selection.masked_select(x, mask[:1]) is NotImplemented
     assert selection.masked_select(x.astype("f2"), mask) is NotImplemented
     rows = np.array([0, 8])
-    assert selection.taken(x, (rows, rows)) is None  # row 8 does not exist: NumPy says so
-    assert selection.taken(x, (rows, None)) is None and selection.taken(x, (rows[:1], rows)) is None
-    assert selection.flat_places((rows, rows), x.shape) is None
-    assert selection.flat_places((rows[:1] - 9, rows[:1]), x.shape) is None
+    assert indexing.index(x, (rows, rows)) is NotImplemented  # row 8 does not exist: NumPy says so
+    assert selection.flat_places((rows, rows), x.shape) is NotImplemented
+    assert selection.flat_places((rows[:1] - 9, rows[:1]), x.shape) is NotImplemented
+    x, rows = layout_of(x), layout_of(rows)
+    assert selection.taken(x, (rows, None)) is None and selection.taken(x, (Layout((1,), rows.dtype), rows)) is None
 
 
 def test_programs_agree_with_the_interpreter():
@@ -100,7 +102,7 @@ def test_masked_scatter(shape, dtype):
     np.testing.assert_array_equal(selection.masked_scatter(x, mask, source), wanted)
     turned = np.asfortranarray(source)
     np.testing.assert_array_equal(selection.masked_scatter(x, mask, turned), wanted)
-    assert selection.masked_scatter_(x, mask, source[0]) is None  # just enough
+    assert selection.masked_scatter_(x, mask, source[0]) is x  # just enough
     np.testing.assert_array_equal(x, wanted)
 
 

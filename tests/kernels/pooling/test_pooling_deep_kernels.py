@@ -102,7 +102,7 @@ def test_dilated_windows_and_other_layouts(view):
 @pytest.mark.parametrize("mode", ["largest", "places", "mean", "shares", "picked"])
 def test_programs_agree_with_the_interpreter(mode):
     source = np.random.default_rng(2).integers(-9, 9, (2, 4, 5, 6)).astype("f4")
-    tables = pooling_deep._tables((4, 5), (2, 3), (2, 2), (2, 2), (0, 1))
+    tables = pooling_deep.tables_of((4, 5), (2, 3), (2, 2), (2, 2), (0, 1))
     places = np.random.default_rng(3).integers(0, 6, source.shape)
     divisor = np.arange(1.0, 30.0, dtype="f4")
     sizes = (2, 6, 1, 4, 5, 1, 2, 3, 1)

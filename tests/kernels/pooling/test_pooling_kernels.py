@@ -6,24 +6,18 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.machine.host import host
+from rushlight.kernels.planning.layout import layout_of
+from rushlight.kernels.pooling import maxima, means
 from rushlight.kernels.pooling.maxima import (
-    MaxPool,
     adaptive_max_pool,
     max_pool,
     max_pool_gradient,
     max_pool_with_indices,
     places_gradient,
 )
-from rushlight.kernels.pooling.means import (
-    MeanPool,
-    MeanPoolGradient,
-    avg_pool,
-    avg_pool_gradient,
-    equal_adaptive,
-    equal_adaptive_gradient,
-)
+from rushlight.kernels.pooling.means import avg_pool, avg_pool_gradient, plan_equal_gradient, plan_equal_means
+from rushlight.kernels.sampling.resampling import adaptive_avg_pool, adaptive_avg_pool_gradient
 
 pytestmark = pytest.mark.skipif(host() is None, reason="needs llvmlite")
 
@@ -136,51 +130,37 @@ def test_mean_pool(case, counting, divisor, dtype):
 def test_adaptive_pools_where_windows_are_alike():
     input, _ = sample(((2, 3, 8, 12), 2, 2, 0, 1, 0), np.float32, special=False)
     blocks = input.reshape(2, 3, 4, 2, 4, 3)
-    np.testing.assert_allclose(equal_adaptive(input, (4, 4)), blocks.mean((3, 5)), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(adaptive_avg_pool(input, (4, 4)), blocks.mean((3, 5)), rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(adaptive_max_pool(input, (4, 4))[0], blocks.max((3, 5)))
     grad = np.arange(96, dtype=np.float32).reshape(2, 3, 4, 4)
     wanted = (grad / 6).repeat(2, 2).repeat(3, 3)
-    np.testing.assert_allclose(equal_adaptive_gradient(grad, (8, 12)), wanted, rtol=1e-6)
-    for kernel in (equal_adaptive, adaptive_max_pool):
-        assert kernel(input, (3, 4)) is NotImplemented
-    assert equal_adaptive_gradient(grad, (9, 12)) is NotImplemented
-
-
-def plans(case, vector_bytes):
-    """(plan, arguments, results) of each program for vectors of so many bytes."""
-    input, grad = sample(case, np.float32)
-    kernel, stride, padding, _, out = given = options(case)
-    best, places = np.empty_like(grad), np.empty(grad.shape, np.int64)
-    for result, arguments in [
-        ("values", (input, best, None, None)),
-        ("places", (input, best, places, None)),
-        ("gradient", (input, np.empty_like(input), None, grad)),
-    ]:
-        plan = MaxPool(input.shape, input.dtype, *given, result, vector_bytes)
-        yield plan, arguments, [arguments[1], *([places] if result == "places" else [])]
-    input = sample(case, np.float32, special=False)[0]
-    mean = MeanPool(input.shape, input.dtype, kernel, stride, padding, out, False, None, vector_bytes)
-    yield mean, (input, best), [best]
-    gradient = MeanPoolGradient(
-        grad.shape, grad.dtype, input.shape[2:], kernel, stride, padding, True, None, vector_bytes
-    )
-    d_input = np.empty_like(input)
-    yield gradient, (grad, d_input), [d_input]
+    np.testing.assert_allclose(adaptive_avg_pool_gradient(grad, (8, 12)), wanted, rtol=1e-6)
+    for plan in (plan_equal_means, adaptive_max_pool.plan):
+        assert plan(layout_of(input), (3, 4)) is None
+    assert plan_equal_gradient(layout_of(grad), (9, 12)) is None
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
 @pytest.mark.parametrize("case", [((1, 2, 4, 6), 2, 2, 0, 1, 0), ((1, 2, 5, 4), 3, 2, 1, 1, 0), ((1, 2, 4, 7), 3, 1, 1, 1, 0), ((1, 1, 6, 71), 2, 7, 0, 1, 0)], ids=str)  # fmt: skip
-def test_interpreter_agrees_and_stays_inside(case, vector_bytes):
+def test_interpreter_agrees_and_stays_inside(case, vector_bytes, monkeypatch, interpreted):
     if vector_bytes > host().vector_bytes:
         pytest.skip("wider than the machine's")
-    for plan, arguments, results in plans(case, vector_bytes):
-        plan(*arguments)
-        machine = [result.copy() for result in results]
-        for result in results:
-            result[...] = 0
-        interpret(plan.kernel.program(), *plan.arguments(*arguments))
-        for result, wanted in zip(results, machine):
-            np.testing.assert_array_equal(result, wanted)
+    for module in (maxima, means):
+        monkeypatch.setattr(module, "lanes_for", lambda scalar: vector_bytes // 4)
+    input, grad = sample(case, np.float32)
+    finite, given = sample(case, np.float32, special=False)[0], options(case)
+
+    def all_kernels():
+        yield max_pool(input, *given)
+        yield from max_pool_with_indices(input, *given)
+        yield max_pool_gradient(grad, input, *given)
+        yield avg_pool(finite, *given[:3], given[4], False, None)
+        yield avg_pool_gradient(grad, input.shape[2:], *given[:3], True, None)
+
+    machine = list(all_kernels())
+    interpreted()
+    for found, wanted in zip(all_kernels(), machine, strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_threads_change_nothing():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import rushlight
-from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.machine import host
 from rushlight.kernels.products import attention as kernels
 from rushlight.ops.attention import attention as operation
@@ -151,18 +150,10 @@ def test_declines_what_it_cannot_do(rng):
     assert kernels.attention(query[0], key[0], value[0], None, False, 1.0) is NotImplemented
 
 
-class Interpreted:
-    """A kernel that is interpreted, with bounds checked."""
-
-    def __init__(self, build):
-        self.alone = self.threaded = lambda *arguments: interpret(build(), *arguments, workers=2, order="reversed")
-
-
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
-def test_the_interpreter_agrees_and_stays_within_bounds(rng, monkeypatch, masked, is_causal):
+def test_the_interpreter_agrees_and_stays_within_bounds(rng, monkeypatch, interpreted, masked, is_causal):
     monkeypatch.setattr(kernels.host, "lanes", lambda size: 4)
-    monkeypatch.setattr(kernels, "scratch", lambda name, count, dtype: np.zeros(count, dtype))
     monkeypatch.setattr(kernels, "_KEY_BLOCK", 5)
     query, key, value, grad = operands(rng, 1, 2, 1, 6, 8, 3, 5)
     mask = rng.standard_normal((1, 2, 6, 8)).astype(np.float32) if masked else None
@@ -176,6 +167,6 @@ def test_the_interpreter_agrees_and_stays_within_bounds(rng, monkeypatch, masked
         )
 
     compiled = run()
-    monkeypatch.setattr(kernels, "compiled", lambda key, build: Interpreted(build))
+    interpreted()
     for one, other in zip(run(), compiled, strict=True):
         assert np.allclose(one, other, rtol=1e-5, atol=1e-6)

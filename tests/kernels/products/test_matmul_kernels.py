@@ -1,13 +1,17 @@
 """Products as kernels: layouts, sizes, epilogues, batches and dtypes against float64, the interpreter and other threads."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
 import rushlight
 from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.machine import host
+from rushlight.kernels.planning import runner
+from rushlight.kernels.planning.layout import Layout, layout_of
+from rushlight.kernels.planning.plan import Factor, Made, Plan
 from rushlight.kernels.products import linear, matmul, matmul_plan
-from rushlight.kernels.products.matmul import product
 from rushlight.kernels.products.matmul_tiny import tiny_program
 from rushlight.kernels.products.tiles import product_plan as tile_products
 from rushlight.ops import matmul as matmul_operations
@@ -20,6 +24,29 @@ TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-6, "float64": 1e-1
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@runner.operation
+def _product(
+    a: Layout,
+    b: Layout,
+    out: Layout | None,
+    bias: Layout | None,
+    addend: Layout | None,
+    activation,
+    alpha: Factor,
+    accumulate,
+):
+    more = {"activation": activation, "alpha": alpha, "accumulate": accumulate}
+    plan = matmul.plan_product_of(
+        ("a", a), ("b", b), ("out", out), bias and "bias", addend and ("addend", addend), **more
+    )
+    return plan and plan._replace(in_place=("out",) if out else ())
+
+
+def product(a, b, out=None, bias=None, activation=None, alpha=1, accumulate=False, addend=None):
+    """What `plan_product_of` plans, on arrays; NotImplemented where no program fits."""
+    return _product(a, b, out, bias, addend, activation, alpha, accumulate)
 
 
 def matrix(rng, *shape, dtype="float32", turned=False):
@@ -139,6 +166,18 @@ def test_epilogues(rng, shape):
     check(product(a, b, addend=row), a, b, addend=row)
 
 
+def gated(a, b, gate):
+    """The product that is 0 where ``gate`` is 0 or less."""
+    plan = matmul.plan_product_of(*(("a", layout_of(a)), ("b", layout_of(b))), gate=("gate", layout_of(gate)))
+    return runner.runner(plan, ("a", "b", "gate"))(a, b, gate)
+
+
+def summing(a, b):
+    """The product and the sums of ``a``'s rows; None without a program."""
+    plan = matmul.plan_product_of(*(("a", layout_of(a)), ("b", layout_of(b))), row_sums="sums")
+    return plan and runner.runner(plan, ("a", "b"))(a, b)
+
+
 GATED = [(40, 30, 70), (2, 64, 50), (20, 1300, 150), (9, 33, 1)]
 
 
@@ -152,8 +191,7 @@ def test_gates(rng, shape, turned):
     gate = matrix(rng, m, n)
     gate[0, 0], gate[-1, -1], gate[m // 2, n // 2] = 0, np.nan, -np.inf
     a[m // 2] = np.inf
-    out = np.full((m, n), 7, np.float32)
-    matmul.gated(a, b, gate).run(a, b, out, None, gate)
+    out = gated(a, b, gate)
     assert (out[gate <= 0] == 0).all()
     open_, plain = ~(gate <= 0), product(a, b)
     assert np.allclose(out[open_], plain[open_], rtol=1e-5, atol=1e-4, equal_nan=True)
@@ -163,20 +201,14 @@ def test_gates(rng, shape, turned):
 def test_sums_of_rows_beside_a_product(rng, dtype):
     for m, k, n in ((30, 20, 70), (512, 64, 160), (64, 1, 100), (5, 1, 3), (70, matmul.SUMMED_COLUMNS, 9), (517, 2, 3)):
         a, b = matrix(rng, m, k, dtype=dtype, turned=True), matrix(rng, k, n, dtype=dtype)
-        out, sums = np.empty((m, n), dtype), np.full(m + 2, 7, dtype)
-        found = matmul.summing_rows(a, b)
-        if found is NotImplemented and dtype == "float32" and host.host().has_tiles:
+        found = summing(a, b)
+        if found is None and dtype == "float32" and host.host().has_tiles:
             assert tile_products.pays(m, n, k, 1, False, False)  # which adds up nothing beside it
             continue
-        found.run(a, b, out, row_sums=sums[1:-1])
-        check(out, a, b)
-        check(sums[1:-1, None], a, np.ones((k, 1), dtype))
-        assert sums[0] == sums[-1] == 7
-    assert matmul.summing_rows(np.ascontiguousarray(a), b) is NotImplemented
-    assert (
-        matmul.summing_rows(matrix(rng, 9, matmul.SUMMED_COLUMNS + 1, turned=True), matrix(rng, 513, 4))
-        is NotImplemented
-    )
+        check(found[0], a, b)
+        check(found[1][:, None], a, np.ones((k, 1), dtype))
+    assert summing(np.ascontiguousarray(a), b) is None
+    assert summing(matrix(rng, 9, matmul.SUMMED_COLUMNS + 1, turned=True), matrix(rng, 513, 4)) is None
 
 
 @pytest.mark.parametrize("few", range(1, 10))
@@ -250,9 +282,8 @@ def test_results_do_not_depend_on_threads(rng, turned):
 
 
 @pytest.mark.parametrize("lanes", [4, 8])
-def test_narrower_vectors(rng, monkeypatch, lanes):
+def test_narrower_vectors(rng, monkeypatch, fresh_plans, lanes):
     monkeypatch.setattr(matmul.host, "lanes", lambda size: lanes)
-    monkeypatch.setattr(matmul, "_prepared", {})
     for turned in ((False, False), (False, True), (True, False)):
         for m, k, n in ((31, 20, 37), (2, 30, 11), (516, 5, 70)):
             a, b = matrix(rng, m, k, turned=turned[0]), matrix(rng, k, n, turned=turned[1])
@@ -260,47 +291,35 @@ def test_narrower_vectors(rng, monkeypatch, lanes):
             check(product(a.astype(np.float16), b.astype(np.float16)), a.astype(np.float16), b.astype(np.float16))
 
 
-class Interpreted:
-    """A kernel that is interpreted, with bounds checked."""
-
-    def __init__(self, build):
-        def run(*arguments):
-            flat = [x.T if isinstance(x, np.ndarray) and not x.flags.c_contiguous else x for x in arguments]
-            interpret(build(), *(int(x) if isinstance(x, bool) else x for x in flat), workers=2, order="reversed")
-
-        self.alone = self.threaded = run
-
-
 @pytest.mark.parametrize(
     "turned", [(False, False), (False, True), (True, False), (True, True)], ids=["nn", "nt", "tn", "tt"]
 )
-def test_the_interpreter_agrees_and_stays_within_bounds(rng, monkeypatch, turned):
+def test_the_interpreter_agrees_and_stays_within_bounds(monkeypatch, fresh_plans, interpreted, turned):
     monkeypatch.setattr(matmul.host, "lanes", lambda size: 4)
-    monkeypatch.setattr(matmul, "scratch", lambda name, count, dtype: np.zeros(count, dtype))
-    for (m, k, n), deepest in (((7, 6, 9), 4), ((2, 5, 6), 1024), ((50, 3, 5), 1024), ((5, 40, 41), 16)):
-        monkeypatch.setattr(matmul_plan, "DEEPEST", deepest)
-        monkeypatch.setattr(matmul, "_prepared", {})
-        a, b = matrix(rng, m, k, turned=turned[0]), matrix(rng, k, n, turned=turned[1])
-        compiled = product(a, b)
-        with monkeypatch.context() as patch:
-            patch.setattr(matmul, "_prepared", {})
-            patch.setattr(matmul, "compiled", lambda key, build: Interpreted(build))
-            assert np.array_equal(product(a, b), compiled)
+    cases = [((7, 6, 9), 4), ((2, 5, 6), 1024), ((50, 3, 5), 1024), ((5, 40, 41), 16)]
+
+    def results():
+        for (m, k, n), deepest in cases:
+            monkeypatch.setattr(matmul_plan, "DEEPEST", deepest)
+            fresh_plans()
+            generator = np.random.default_rng(0)
+            yield product(matrix(generator, m, k, turned=turned[0]), matrix(generator, k, n, turned=turned[1]))
+
+    compiled = list(results())
+    interpreted()
+    for mine, theirs in zip(compiled, results()):
+        assert np.array_equal(mine, theirs)
 
 
-def test_the_interpreter_agrees_on_gates_and_sums(rng, monkeypatch):
+def test_the_interpreter_agrees_on_gates_and_sums(rng, monkeypatch, interpreted):
     monkeypatch.setattr(matmul.host, "lanes", lambda size: 4)
-    monkeypatch.setattr(matmul, "scratch", lambda name, count, dtype: np.zeros(count, dtype))
     a, b, gate = matrix(rng, 19, 40, turned=True), matrix(rng, 40, 13), matrix(rng, 19, 13)
 
     def results():
-        out, found, sums = (np.empty(shape, np.float32) for shape in ((19, 13), (19, 13), 19))
-        matmul.gated(a, b, gate).run(a, b, out, None, gate)
-        matmul.summing_rows(a, b).run(a, b, found, row_sums=sums)
-        return out, found, sums
+        return gated(a, b, gate), *summing(a, b)
 
     compiled = results()
-    monkeypatch.setattr(matmul, "compiled", lambda key, build: Interpreted(build))
+    interpreted()
     for mine, theirs in zip(compiled, results()):
         assert np.array_equal(mine, theirs)
 
@@ -308,17 +327,19 @@ def test_the_interpreter_agrees_on_gates_and_sums(rng, monkeypatch):
 @pytest.mark.parametrize("on_tiles", [False, True])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("rows", [1, 40, matmul.SUMMED_COLUMNS + 1])
-def test_gradients_of_a_linear_layer(rng, monkeypatch, rows, turned, on_tiles):
-    class ByNumPy:
-        def __init__(self, a, b, bias, shape, steps):
-            self.shape = shape
+def test_gradients_of_a_linear_layer(rng, monkeypatch, fresh_plans, rows, turned, on_tiles):
+    def by_numpy(a, b, out, bias):
+        """A plan that multiplies as tiles would: not what comes with a gate or sums of rows."""
+        (a, left), (b, right), (out, layout) = a, b, out
 
-        def run(self, a, b, out, bias=None, *rest):
-            np.matmul(a, b, out=out)
+        def multiplied(a, b):
+            return np.matmul(*(x if x.shape == meant.shape else x.T for x, meant in ((a, left), (b, right))))
 
-    monkeypatch.setattr(matmul, "_fits_tiles", lambda sizes, steps: on_tiles)
-    monkeypatch.setattr(matmul, "_TileProduct", ByNumPy)
-    monkeypatch.setattr(linear, "_ways", {})
+        return Plan([], {out: layout}, made={out: Made(multiplied, (a, b))})
+
+    if on_tiles:
+        monkeypatch.setattr(matmul, "_fits_tiles", lambda sizes, steps: True)
+        monkeypatch.setattr(matmul.tile_products, "plan_of", by_numpy)
     outputs, inputs = (300, 400) if rows == 1 else (50, 60)
     grad, weight, input = (
         matrix(rng, rows, outputs),
@@ -328,10 +349,10 @@ def test_gradients_of_a_linear_layer(rng, monkeypatch, rows, turned, on_tiles):
     for needs in ((True, True, True), (True, True, False), (False, True, True), (True, False, False)):
         given = input if needs[1] else None, weight if needs[0] else None
         for gate in {False, needs[0] and needs[1]}:
-            *found, gated = linear.linear_gradients(grad, *given, needs, gate)
+            *found, is_gated = linear.linear_gradients(grad, *given, needs, gate)
             *others, _ = matmul_operations.linear_gradients(grad, *given, needs, False)
-            assert gated is gate
-            if gate:
+            assert is_gated is (gate and not on_tiles and input.flags.c_contiguous)  # else who asked does it
+            if is_gated:
                 others[0][input <= 0] = 0
             for mine, expected in zip(found, others):
                 assert (mine is None) == (expected is None)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from bits import same_bits
-from test_matmul_kernels import Interpreted, check
+from test_matmul_kernels import check, product
 
 import rushlight
 from rushlight.kernels.compiler.kernel import compiled
@@ -15,7 +15,6 @@ from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.language.program import Program
 from rushlight.kernels.machine import host
 from rushlight.kernels.products import matmul
-from rushlight.kernels.products.matmul import product
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 pytestmark = pytest.mark.skipif(host.host() is None, reason="needs llvmlite")
@@ -177,12 +176,10 @@ def test_results_do_not_depend_on_threads(rng, turned):
 
 
 @LAYOUTS
-def test_the_interpreter_agrees_and_stays_within_bounds(rng, monkeypatch, turned):
+def test_the_interpreter_agrees_and_stays_within_bounds(rng, monkeypatch, interpreted, turned):
     monkeypatch.setattr(matmul.host, "has_dots", lambda: True)
     monkeypatch.setattr(matmul.host, "lanes", lambda size: 8)
-    monkeypatch.setattr(matmul, "scratch", lambda name, count, dtype: np.zeros(count, dtype))
-    monkeypatch.setattr(matmul, "_prepared", {})
-    monkeypatch.setattr(matmul, "compiled", lambda key, build: Interpreted(build))
+    interpreted()
     for m, k, n in ((9, 11, 19), (8, 12, 5), (2, 19, 9), (1, 18, 3), (40, 10, 17)):
         a, b = matrix(rng, m, k, turned=turned[0]), matrix(rng, k, n, turned=turned[1])
         check(product(a, b), a, b)

@@ -13,6 +13,8 @@ from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.language.text import read, write
 from rushlight.kernels.language.verify import verify
 from rushlight.kernels.machine.host import host
+from rushlight.kernels.planning import runner
+from rushlight.kernels.planning.layout import layout_of
 from rushlight.kernels.products.tiles import product, product_plan
 
 needs_tiles = pytest.mark.skipif(host() is None or not host().has_tiles, reason="this machine has no tile unit")
@@ -46,7 +48,7 @@ def check(got, a, b, added=0.0):
 
 def ways(a, b, group=2, block_panels=3, block_steps=3):
     """Every Way that computes this product, with so much at once."""
-    deep = product_plan._is_deep(a, -2, -1), product_plan._is_deep(b, -1, -2)
+    deep = product_plan.is_deep(layout_of(a), -2, -1), product_plan.is_deep(layout_of(b), -1, -2)
     for turned, streamed_left in LAYOUTS:
         rows, columns = (b.shape[-1], a.shape[-2]) if turned else (a.shape[-2], b.shape[-1])
         left_deep, right_deep = deep[::-1] if turned else deep
@@ -58,10 +60,21 @@ def ways(a, b, group=2, block_panels=3, block_steps=3):
             yield product_plan.Way(1e9, turned, streamed_left, group, *blocks, strips)
 
 
+def planned(a, b, out, bias=None, way=None):
+    """The Plan of the product in the cheapest way, or in that one."""
+    operands = [(name, layout_of(array)) for name, array in (("a", a), ("b", b), ("out", out))]
+    plan = product_plan.plan_of(*operands, None if bias is None else "bias", way)
+    return plan._replace(results={}, in_place=("out",))
+
+
+def multiplied(a, b, out, bias=None, way=None):
+    """The product, in ``out``."""
+    return runner.runner(planned(a, b, out, bias, way), ("a", "b", "out", "bias"))(a, b, out, bias)
+
+
 def forced(way, a, b, out, bias=None):
     """The product in one way."""
-    product_plan.run(product_plan.prepare(a, b, out, bias, way), a, b, out, bias)
-    return out
+    return multiplied(a, b, out, bias, way)
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +117,7 @@ def test_odd_sizes():
             laid_out(x, t, p)
             for x, t, p in zip((normal(rows, depth), normal(depth, columns)), *RNG.integers(0, 2, (2, 2)))
         )
-        check(product_plan.product(a, b, np.empty((rows, columns), np.float32)), a, b)
+        check(multiplied(a, b, np.empty((rows, columns), np.float32)), a, b)
 
 
 @needs_tiles
@@ -127,7 +140,7 @@ def test_deep_products_are_accurate(draw):
         b = b * np.float32(1e20)
     for way in ways(a, b, block_steps=32):
         check(forced(way, a, b, np.empty((70, 40), np.float32)), a, b)
-    check(product_plan.product(a, b, np.empty((70, 40), np.float32)), a, b)
+    check(multiplied(a, b, np.empty((70, 40), np.float32)), a, b)
 
 
 @needs_tiles
@@ -137,9 +150,8 @@ def test_thread_counts_change_nothing(threads):
     for count in (1, 2, 3):
         threads(count)
         product_plan.plan.cache_clear()
-        product_plan._prepared.clear()
-        one = product_plan.product(a, b, np.empty((300, 200), np.float32))
-        two = product_plan.product(batched, batched.swapaxes(1, 2), np.empty((5, 90, 90), np.float32))
+        one = multiplied(a, b, np.empty((300, 200), np.float32))
+        two = multiplied(batched, batched.swapaxes(1, 2), np.empty((5, 90, 90), np.float32))
         found.append(one.tobytes() + two.tobytes())
     assert found[0] == found[1] == found[2]
 
@@ -168,11 +180,11 @@ def test_denormal_numbers_may_count_as_zero():
     """What is lost is below the smallest normal number for each term, times the other factor."""
     tiny = np.finfo(np.float32).tiny
     a, b = normal(40, 64) * np.float32(1e-39), normal(64, 40)
-    got = product_plan.product(a, b, np.empty((40, 40), np.float32))
+    got = multiplied(a, b, np.empty((40, 40), np.float32))
     wanted = a.astype(np.float64) @ b
     assert np.abs(got - wanted).max() <= tiny * np.abs(b).sum(0).max()
     a = normal(40, 64) * np.float32(2.0**-100)  # low parts are normal numbers still
-    check(product_plan.product(a, b, np.empty((40, 40), np.float32)), a, b)
+    check(multiplied(a, b, np.empty((40, 40), np.float32)), a, b)
 
 
 @needs_tiles
@@ -189,17 +201,16 @@ def test_what_a_worker_holds_is_packed_again_in_every_run():
     for _ in range(3):
         a *= 2
         b -= 1
-        check(product_plan.product(a, b, out), a, b)
+        check(multiplied(a, b, out), a, b)
 
 
 FIRST_PRODUCTS = """
 import numpy as np
-from rushlight.kernels.tiles import product_plan
+from rushlight.kernels.products.matmul import mm
 normal = np.random.default_rng(0).standard_normal
 for depth, columns in {sizes}:
     a, b = (normal(shape).astype(np.float32) for shape in ((2048, depth), (depth, columns)))
-    found = product_plan.product(a, b, np.empty((2048, columns), np.float32))
-    wrong = np.abs(found - a.astype(np.float64) @ b).max()
+    wrong = np.abs(mm(a, b) - a.astype(np.float64) @ b).max()
     assert wrong < 1e-4, (depth, columns, wrong)
 """
 
@@ -217,11 +228,12 @@ def test_the_first_products_of_a_process(count):
 
 def interpreted(way, a, b, bias, out, **options):
     """The product by the interpreter, with scratch memory of exactly the size that is asked for."""
-    prepared = product_plan.prepare(a, b, out, bias, way)
-    scratch, held = np.full(prepared.scratch_words * 2, 1, np.int32), np.zeros(product.HELD_STEP * 2, np.int64)
-    streamed, other = (a, b) if prepared.streams_a else (b, a)
-    flat = [array.ravel("K") for array in (streamed, other)]
-    interpret(product.build(), *flat, out, bias, scratch, held, prepared.sizes, workers=2, **options)
+    plan = planned(a, b, out, bias, way)
+    (launch,), sizes = plan.launches, plan.thread_scratch
+    first, *_, numbers = launch.arguments
+    scratch, held = (np.full(2 * elements, value, dtype) for (_, elements, dtype), value in zip(sizes, (1, 0)))
+    flat = [array.ravel("K") for array in ((a, b) if first == "a" else (b, a))]
+    interpret(product.build(), *flat, out, bias, scratch, held, np.array(numbers), workers=2, **options)
     return out
 
 

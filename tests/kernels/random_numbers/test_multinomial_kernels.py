@@ -46,9 +46,9 @@ def test_sums_and_places_are_numpys(shape):
 def test_programs_of_all_widths(at_once, lanes):
     rows = np.random.default_rng(3).random((6, 37), np.float32)
     rows[2, 5], rows[4, 36], rows[5] = -1, np.nan, 0
-    sums, fits = np.empty_like(rows), np.empty(6, np.bool_)
-    interpret(kernels.cumulate_program("f32", lanes, at_once), rows, sums, fits, 6, 37)
-    assert fits.tolist() == [True, True, False, True, False, False]
+    sums, unfit = np.empty_like(rows), np.empty(6, np.bool_)
+    interpret(kernels.cumulate_program("f32", lanes, at_once), rows, sums, unfit, 6, 37)
+    assert unfit.tolist() == [False, False, True, False, True, True]
     good = [0, 1, 3]
     np.testing.assert_array_equal(sums[good], draw.cumulated(rows[good]))
 

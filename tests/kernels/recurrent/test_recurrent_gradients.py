@@ -5,8 +5,11 @@ import pytest
 
 from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.machine.host import host
-from rushlight.kernels.recurrent import gradients as recurrent_gradients
+from rushlight.kernels.planning import runner
+from rushlight.kernels.planning.layout import layout_of
+from rushlight.kernels.products import matmul
 from rushlight.kernels.recurrent.gradients import gradients_program, parameter_gradients, pitch_of
+from rushlight.kernels.recurrent.pieces import Pieces
 
 pytestmark = pytest.mark.skipif(host() is None, reason="no machine code without llvmlite")
 SIZES = [  # steps, samples, units, features of the input, gates
@@ -25,6 +28,17 @@ def spaced(array):
     found = np.full((steps, rows, pitch_of(width, array.dtype)), np.nan, array.dtype)[:, :, :width]
     found[...] = array
     return found
+
+
+def found_gradients(sums, outputs, hidden, reverse, biased, input, input_sums):
+    """What `parameter_gradients` plans, of arrays."""
+    arrays = {"sums": sums, "outputs": outputs, "hidden": hidden, "input_sums": input_sums, "input": input}
+    pieces = Pieces(sums.dtype)
+    pieces.layouts = {name: None if array is None else layout_of(array) for name, array in arrays.items()}
+    others = "sums" if input_sums is None else "input_sums"
+    parameter_gradients(pieces, reverse, biased, pieces.layouts["input"], others)
+    plan = pieces.plan("d_w_hh", "d_w_ih", "d_bias", "d_input_bias")
+    return runner.runner(plan, tuple(arrays))(*arrays.values())
 
 
 def expected_gradients(sums, outputs, hidden, reverse, biased, input, input_sums):
@@ -48,11 +62,13 @@ def test_gradients_of_parameters(size, dtype, reverse, way, monkeypatch):
     outputs, hidden = numbers(steps, rows, units, dtype=dtype, seed=1), numbers(rows, units, dtype=dtype, seed=2)
     apart = numbers(rows, steps, features, dtype=dtype, seed=3).transpose(1, 0, 2)
     other_sums = spaced(numbers(steps, rows, gates * units, dtype=dtype, seed=4))
-    run = parameter_gradients if way == "own program" else recurrent_gradients._by_products
+    if way == "products":
+        monkeypatch.setattr(host(), "has_tiles", True)
+        monkeypatch.setattr(matmul, "_fits_tiles", lambda sizes, steps: False)
     for input in (None, apart, np.ascontiguousarray(apart), np.repeat(apart, 2, axis=1)[:, ::2]):
         for biased, input_sums in ((False, None), (True, None), (True, other_sums)):
             arguments = sums, outputs, hidden, reverse, biased, input, input_sums
-            found = run(*arguments)
+            found = found_gradients(*arguments)
             for a, b in zip(found, expected_gradients(*arguments)):
                 if b is not None:
                     assert (a.shape, a.dtype) == (b.shape, np.dtype(dtype))

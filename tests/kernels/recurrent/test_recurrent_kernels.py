@@ -6,6 +6,7 @@ import pytest
 from rushlight import set_num_threads
 from rushlight.kernels.language.interpret import interpret
 from rushlight.kernels.machine.host import host
+from rushlight.kernels.planning.registry import KERNELS
 from rushlight.kernels.recurrent import (
     layers as recurrent,
 )
@@ -80,7 +81,7 @@ def test_lstm(size, dtype, reverse):
     d_outputs, d_cells = numbers(steps, rows, width, seed=2), numbers(steps, rows, width, seed=3)
     for given in ((d_outputs, d_cells), (d_outputs, None), (None, d_cells)):
         arguments = (*given, None, hidden, cell, weight, *results, reverse)
-        compare(recurrent.lstm_layer_backward, ops.lstm_layer_backward, arguments, dtype)
+        compare(recurrent.lstm_backward, ops.lstm_layer_backward, arguments, dtype)
 
 
 @pytest.mark.parametrize("inputs", [1, 20, 70])
@@ -97,7 +98,7 @@ def test_lstm_from_its_input_on(size, dtype, reverse, inputs, biases):
         d_outputs = numbers(steps, rows, width, seed=2)
         arguments = (d_outputs, None, None, *states, w_hh, outputs, cells, values, reverse, input)
         for wanted in (True, False):
-            compare(recurrent.lstm_sequence_backward, sequences.lstm_sequence_backward, (*arguments, wanted), dtype)
+            compare(recurrent.lstm_backward, sequences.lstm_sequence_backward, (*arguments, wanted), dtype)
 
 
 def test_infinite_input_stays_in_its_row():
@@ -125,10 +126,10 @@ def test_layers_of_one_state_from_their_input_on(size, dtype, reverse, inputs, b
     name = "gru_sequence" if kind == "gru" else "rnn_sequence"
     for state in (numbers(rows, width), None):
         arguments = (input, state, *weights, *biases, *flags, reverse)
-        outputs, _, *values = compare(getattr(recurrent, name), getattr(sequences, name), arguments, dtype)
+        outputs, _, *values = compare(KERNELS[name], getattr(sequences, name), arguments, dtype)
         flowing = (d_outputs, None, None) if kind == "gru" else (d_outputs,)
         name_of_gradient = f"{name}_backward"
-        kernel, operation = getattr(recurrent, name_of_gradient), getattr(sequences, name_of_gradient)
+        kernel, operation = KERNELS[name_of_gradient], getattr(sequences, name_of_gradient)
         for wanted in (True, False):
             arguments = (*flowing, state, weights[1], outputs, *values, *flags, reverse, input, wanted)
             compare(kernel, operation, arguments, dtype)
@@ -141,7 +142,7 @@ def test_gru(size, dtype, reverse, biased):
     bias = numbers(3 * width) if biased else None
     results = compare(recurrent.gru_layer, ops.gru_layer, (gates, hidden, weight / width**0.5, bias, reverse), dtype)
     arguments = (numbers(steps, rows, width), None, None, hidden, weight / width**0.5, *results, reverse)
-    compare(recurrent.gru_layer_backward, ops.gru_layer_backward, arguments, dtype)
+    compare(recurrent.gru_backward, ops.gru_layer_backward, arguments, dtype)
 
 
 @pytest.mark.parametrize("rectified", [False, True])
@@ -150,7 +151,7 @@ def test_simple_layer(size, dtype, reverse, rectified):
     gates, hidden, weight = numbers(steps, rows, width), numbers(rows, width), numbers(width, width) / width**0.5
     outputs = compare(recurrent.rnn_layer, ops.rnn_layer, (gates, hidden, weight, rectified, reverse), dtype)
     arguments = (numbers(steps, rows, width, seed=1), hidden, weight, outputs, rectified, reverse)
-    compare(recurrent.rnn_layer_backward, ops.rnn_layer_backward, arguments, dtype)
+    compare(recurrent.rnn_backward, ops.rnn_layer_backward, arguments, dtype)
 
 
 def test_steps_and_rows_may_lie_apart():
@@ -161,7 +162,7 @@ def test_steps_and_rows_may_lie_apart():
     apart = numbers(5, 4, 12, dtype="f4")[:, :, ::2].transpose(1, 0, 2)
     known = hidden, hidden, weight, *results, False
     expected = ops.lstm_layer_backward.forward(apart, None, None, *known)
-    close(recurrent.lstm_layer_backward(apart, None, None, *known), expected, "f4")
+    close(recurrent.lstm_backward(apart, None, None, *known), expected, "f4")
 
 
 def test_what_is_declined():
@@ -203,7 +204,7 @@ def test_not_a_number_stays_in_its_row_of_a_block(bad, width):
     grad = numbers(steps, rows, width, dtype="f4", seed=1)
     grad[-1, 33, 40] = bad
     hidden[33, 40], outputs = 1.0, np.abs(numbers(steps, rows, width, dtype="f4", seed=2))
-    found = recurrent.rnn_layer_backward(grad, hidden, weight, outputs, True, False)
+    found = recurrent.rnn_backward(grad, hidden, weight, outputs, True, False)
     expected = ops.rnn_layer_backward.forward(grad, hidden, weight, outputs, True, False)
     assert not np.isfinite(found[0][:-1, 33]).any()
     np.testing.assert_array_equal(np.isnan(found[0]), np.isnan(expected[0]))
@@ -223,10 +224,10 @@ def test_threads_change_nothing(width):
         set_num_threads(threads)
         results = recurrent.lstm_layer(gates, hidden, hidden, weight, False)
         known = results[0], None, None, hidden, hidden, weight, *results, False
-        gradients = recurrent.lstm_layer_backward(*known)
+        gradients = recurrent.lstm_backward(*known)
         input = gates[:, :, :40]
         more = recurrent.lstm_sequence(input, hidden, hidden, gates[0, :40].T.copy(), weight, None, None, False)
-        more += recurrent.lstm_sequence_backward(*known, input, True)
+        more += recurrent.lstm_backward(*known, input, True)
         found.append(b"".join(array.tobytes() for array in (*results, *gradients, *more)))
     assert found[0] == found[1]
 
@@ -271,27 +272,13 @@ def test_programs_of_the_tile_unit(kind, make):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-class Interpreted:
-    """A kernel that is interpreted."""
-
-    def __init__(self, key, build):
-        program = build()
-
-        def run(*arguments):
-            flat = [None if a is None else a if not isinstance(a, np.ndarray) else a.reshape(-1) for a in arguments]
-            interpret(program, *flat, workers=2)
-
-        self.alone = self.threaded = run
-
-
 @pytest.mark.parametrize("fits_cache", [True, False], ids=["rows", "tiles"])
 @pytest.mark.parametrize("kind", ["lstm", "gru", "tanh"])
-def test_layers_on_the_tile_unit_of_other_machines(kind, fits_cache, monkeypatch):
+def test_layers_on_the_tile_unit_of_other_machines(kind, fits_cache, monkeypatch, interpreted):
     """What a machine with a tile unit runs, forward and backward, by the interpreter."""
     monkeypatch.setattr(recurrent, "_tiles_pay", lambda scalar, rows, size: True)
     monkeypatch.setattr(recurrent, "_fits_cache", lambda *sizes: fits_cache)
-    monkeypatch.setattr(recurrent, "_plan", recurrent._Plan)
-    monkeypatch.setattr(recurrent, "compiled", Interpreted)
+    interpreted()
     steps, rows, width, gates = 2, 18, 32, recurrent.CELLS[kind].gates
     sums, weight = numbers(steps, rows, gates * width), numbers(gates * width, width) / width**0.5
     hidden, grad = numbers(rows, width), numbers(steps, rows, width, seed=2)
@@ -299,16 +286,14 @@ def test_layers_on_the_tile_unit_of_other_machines(kind, fits_cache, monkeypatch
         given = sums, hidden, numbers(rows, width, seed=1), weight, False
         results = compare(recurrent.lstm_layer, ops.lstm_layer, given, "f4")
         given = grad, None, None, *given[1:4], *results, False
-        compare(recurrent.lstm_layer_backward, ops.lstm_layer_backward, given, "f4")
+        compare(recurrent.lstm_backward, ops.lstm_layer_backward, given, "f4")
         w_ih = numbers(gates * width, 20) / 5
         given = numbers(steps, rows, 20), hidden, numbers(rows, width, seed=1), w_ih, weight, None, None, False
         compare(recurrent.lstm_sequence, sequences.lstm_sequence, given, "f4")
     elif kind == "gru":
         results = compare(recurrent.gru_layer, ops.gru_layer, (sums, hidden, weight, None, False), "f4")
         given = grad, None, None, hidden, weight, *results, False
-        compare(recurrent.gru_layer_backward, ops.gru_layer_backward, given, "f4")
+        compare(recurrent.gru_backward, ops.gru_layer_backward, given, "f4")
     else:
         outputs = compare(recurrent.rnn_layer, ops.rnn_layer, (sums, hidden, weight, False, False), "f4")
-        compare(
-            recurrent.rnn_layer_backward, ops.rnn_layer_backward, (grad, hidden, weight, outputs, False, False), "f4"
-        )
+        compare(recurrent.rnn_backward, ops.rnn_layer_backward, (grad, hidden, weight, outputs, False, False), "f4")

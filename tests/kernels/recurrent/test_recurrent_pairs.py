@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from test_recurrent_gradients import expected_gradients, spaced
-from test_recurrent_kernels import Interpreted, numbers
+from test_recurrent_gradients import expected_gradients, found_gradients, spaced
+from test_recurrent_kernels import numbers
 
 from rushlight.kernels.machine import host
-from rushlight.kernels.recurrent import gradients as recurrent_gradients
+from rushlight.kernels.planning.registry import KERNELS
 from rushlight.kernels.recurrent import layers as recurrent
 from rushlight.ops import recurrent as layers
 from rushlight.ops import recurrent_sequences as sequences
@@ -29,7 +29,7 @@ def compare(module, name, arguments):
     """Run a kernel on rounded arguments, and its operation on the same numbers in float64; what the latter gives."""
     narrow = [rounded(array) for array in arguments]
     expected = getattr(module, name).forward(*map(wide, narrow))
-    found = getattr(recurrent, name)(*narrow)
+    found = KERNELS[name](*narrow)
     assert found is not NotImplemented
     for a, b in zip(*((x,) if isinstance(x, np.ndarray) else x for x in (found, expected)), strict=True):
         assert (a.shape, a.dtype, a.strides[-1]) == (b.shape, BFLOAT16, 2)
@@ -68,20 +68,15 @@ def test_sequences(kind, size, reverse):
 
 
 @pytest.fixture
-def interpreted(monkeypatch):
-    monkeypatch.setattr(recurrent, "_plan", recurrent._Plan)
-    monkeypatch.setattr(recurrent_gradients, "_plan", recurrent_gradients._Plan)
+def dots(monkeypatch, interpreted):
+    """The instruction, by the interpreter."""
     monkeypatch.setattr(host, "has_dots", lambda: True)
-    monkeypatch.setattr(
-        recurrent, "product", lambda a, b, bias: rounded(wide(a) @ wide(b) + (0 if bias is None else bias))
-    )
-    for module in (recurrent, recurrent_gradients):
-        monkeypatch.setattr(module, "compiled", Interpreted)
+    interpreted()
 
 
 @pytest.mark.parametrize("by_rows", [True, False], ids=["rows", "panels"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_programs_in_the_interpreter(kind, by_rows, interpreted, monkeypatch):
+def test_programs_in_the_interpreter(kind, by_rows, dots, monkeypatch):
     monkeypatch.setattr(recurrent, "_by_rows", lambda *sizes: by_rows)
     check_sequence(kind, 2, 9, 4, 18, False, True, True)
     check_sequence(
@@ -93,7 +88,7 @@ def test_programs_in_the_interpreter(kind, by_rows, interpreted, monkeypatch):
 @pytest.mark.parametrize("way", ["here", "interpreted"])
 def test_gradients_of_parameters(size, way, request):
     if way == "interpreted":
-        request.getfixturevalue("interpreted")
+        request.getfixturevalue("dots")
     elif not host.has_dots():
         pytest.skip("no such instruction here")
     steps, rows, units, features, gates = size
@@ -103,7 +98,7 @@ def test_gradients_of_parameters(size, way, request):
     for input in (None, apart):
         for reverse, biased, input_sums in ((False, False, None), (False, True, None), (True, True, other)):
             arguments = sums, outputs, hidden, reverse, biased, input, input_sums
-            found = recurrent_gradients.parameter_gradients(*arguments)
+            found = found_gradients(*arguments)
             for a, b in zip(found, expected_gradients(*arguments), strict=True):
                 assert (a is None) == (b is None)
                 if b is not None:

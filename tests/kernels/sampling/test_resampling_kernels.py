@@ -108,7 +108,8 @@ def test_infinities_stay_where_they_are():
 @pytest.mark.parametrize("scalars", [("f32", "f32"), ("f16", "f32"), ("u8", "i32")])
 @pytest.mark.parametrize("inner", [1, 3, 21])
 @pytest.mark.parametrize("out", [(7, 11), (3, 5)])
-def test_programs_of_all_widths(out, inner, scalars, lanes):
+def test_programs_of_all_widths(out, inner, scalars, lanes, monkeypatch):
+    monkeypatch.setattr(resampling, "lanes_for", lambda scalar: lanes)
     x = block((2, 5, 9, inner), NUMPY[scalars[0]].str[1:])
     for kind in ("bilinear", "means", "gradient"):
         if kind == "means":
@@ -119,10 +120,12 @@ def test_programs_of_all_widths(out, inner, scalars, lanes):
             axes = [interpolation_taps(m, n, None, "bilinear", False, False).transposed for n, m in zip((5, 9), out)]
         if scalars[0] == "u8" and kind == "gradient":
             continue
-        size = lanes * NUMPY[scalars[1]].itemsize
-        plan = resampling.Pass(scalars, True, 2, (5, 9, inner), *axes, vector_bytes=size)
+        launch, (_, area, dtype) = resampling.plan_pass("x", "found", scalars, True, 2, (5, 9, inner), *axes)
         found = np.zeros((2, *out, inner), x.dtype)
-        interpret(plan.kernel.program(), *plan.arguments(x, found))
+        arrays = {"x": x, "found": found, "lines": np.empty(area, dtype)}
+        arguments = [arrays[each] if isinstance(each, str) else each for each in launch.arguments]
+        arguments = [np.array(each, np.int64) if isinstance(each, tuple) else each for each in arguments]
+        interpret(launch.build(*launch.form), *arguments)
         expected = np.moveaxis(resample(np.moveaxis(x, -1, 1), axes), 1, -1)
         assert_near(found, expected, x.dtype.str[1:])
 

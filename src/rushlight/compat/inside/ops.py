@@ -11,8 +11,8 @@ from ...base.errors import hinted as _hinted
 from ...export.operations import operation as _table_operation
 from ...tensor.classes import PLAIN_CLASSES as _PLAIN_CLASSES
 from ...tensor.overrides import torch_function as _torch_function
-from ...utils.native_calls import native_operation as _native_operation
-from ...utils.native_calls import what_waits as _what_waits
+from ...utils.dispatching import what_waits as _what_waits
+from ...utils.native_operations import native_operation as _native_operation
 from ..aten import operation as _aten_operation
 from ..modes import call_in_modes as _call_in_modes
 from ..operators import REGISTERED as _REGISTERED

@@ -22,13 +22,13 @@ class TensorMetadata(NamedTuple):
     qparams: dict
 
 
-def _metadata_of(tensor):
+def _extract_tensor_metadata(tensor, include_contiguity=True):
     formats = (
         contiguous_format,
         *((channels_last,) if tensor.ndim == 4 else ()),
         *((channels_last_3d,) if tensor.ndim == 5 else ()),
     )
-    found = next((each for each in formats if tensor.is_contiguous(memory_format=each)), None)
+    found = next((each for each in formats if include_contiguity and tensor.is_contiguous(memory_format=each)), None)
     return TensorMetadata(tensor.shape, tensor.dtype, tensor.requires_grad, tensor.stride(), found, False, {})
 
 
@@ -46,7 +46,7 @@ class ShapeProp(Interpreter):
 
     def run_node(self, n):
         found = super().run_node(n)
-        told = tree_map(lambda leaf: _metadata_of(leaf) if isinstance(leaf, Tensor) else None, found)
+        told = tree_map(lambda leaf: _extract_tensor_metadata(leaf) if isinstance(leaf, Tensor) else None, found)
         if told is not None:
             n.meta["tensor_meta"] = told
         n.meta["type"] = type(found)

@@ -12,6 +12,7 @@ from ..language.text import write
 from ..machine.host import host
 from . import kernel as kernels
 from . import lowering
+from .trace import Traced
 
 PARTS = ("formula", "program", "llvm", "assembly")
 
@@ -71,7 +72,8 @@ def _print(kernel, launches, parts, file):
 
 def formula(kernel):
     """The source of the formulas that a kernel was traced from; empty for templates and NumPy's own functions."""
-    operations = [TABLE[part] for part in kernel.key if isinstance(part, str) and part in TABLE]
+    names = [part.name if isinstance(part, Traced) else part for part in kernel.key]
+    operations = [TABLE[name] for name in names if isinstance(name, str) and name in TABLE]
     sources = [inspect.getsource(op.element) for op in operations if op.element is not None]
     return "\n".join(textwrap.dedent(source) for source in sources)
 

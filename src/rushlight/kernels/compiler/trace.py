@@ -107,6 +107,22 @@ for _name, _opcode in (("neg", "neg"), ("abs", "abs"), ("invert", "not")):
     setattr(Element, f"__{_name}__", _operator(_opcode, 1))
 
 
+class Traced:
+    """A formula that is part of what determines a program: as such it is its ``name`` and what its Trail noted."""
+
+    def __init__(self, name, formula, steps):
+        self.name, self.formula, self._key = name, formula, (name, *steps)
+
+    def __eq__(self, other):
+        return self._key == other._key
+
+    def __hash__(self):
+        return hash(self._key)
+
+    def __repr__(self):
+        return repr(self._key)
+
+
 class SymbolicMath:
     """The functions that formulas use, on elements. Subclasses say what to ``apply`` an opcode means."""
 

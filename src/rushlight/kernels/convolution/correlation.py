@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiler.kernel import compiled, pool
 from ..language.builder import Builder
 from ..language.program import Program
-from ..machine.host import host, vector_registers
-from ..machine.scratch import scratch
+from ..machine.host import vector_registers
+from ..planning.layout import lanes_for
+from ..planning.plan import Launch, Plan
 from ..products.matmul_packing import PAIRS
 from ..windows.staging import (
     STAGE_NUMBERS,
@@ -36,7 +36,8 @@ _SPAN_ELEMENTS = 1 << 16  # of what all output channels go through together, whe
 _LINE_BYTES = 64  # that are fetched together
 _WORTH_FETCHING = 64  # terms that take as long as a line of the outputs may
 _LONGEST_SUM = 152  # terms that are added up in a row: not quite twice as many as PyTorch does; 7 x 7 x 3 are not cut
-THREADED_PRODUCTS = 60_000  # multiplications that take longer than calling the other threads in
+NANOSECONDS = 1 / 12  # for a multiplication
+_MANY_PRODUCTS = 480_000  # multiplications that are worth being cut into parts for the threads
 
 
 class Form(NamedTuple):
@@ -229,7 +230,7 @@ NUMBERS = (
 def correlation_program(form):
     """The program ``(source, weight, bias, out, scratch, packed, weight_terms, slab_table, numbers, inside_columns, staged,
     terms, valid, starts)``: first the weights are packed, then the tiles computed. ``staged`` is the number of the tile
-    that each thread has in its scratch memory, -1 for none."""
+    that each thread has in its scratch memory, counted from 1; 0 for none."""
     scalar, element = form.scalar, form.element
     functions = []
     stage = None
@@ -271,9 +272,10 @@ def correlation_program(form):
             arguments = (*arguments, inside_columns) if form.flat else arguments
             if form.kept:
                 known = builder.offset(staged, builder.worker() * _STAGED_STEP)
-                with builder.when(builder.load(known).differs(chunk // n["parts"])):
+                tile = chunk // n["parts"] + 1
+                with builder.when(builder.load(known).differs(tile)):
                     builder.call(stage, *arguments)
-                    builder.store(chunk // n["parts"], known)
+                    builder.store(tile, known)
             else:
                 builder.call(stage, *arguments)
             begin, readable = area, (columns + (form.lanes - 1)) // form.lanes
@@ -407,26 +409,24 @@ class Operands(NamedTuple):
 
 
 class Correlation:
-    """A correlation planned and compiled for one shape: call it with source, weight, bias (or None) and output.
+    """How a correlation of one shape is computed.
 
     ``dtype`` is that of source and weight: int32 for pairs of channels in bfloat16, whose outputs are that, too,
     with a bias in float32.
-    ``vector_bytes`` is the width of the vectors to compile for, the machine's by default.
     """
 
-    def __init__(self, operands, dtype, biased, vector_bytes=None):
-        vector_bytes = vector_bytes or host().vector_bytes
+    def __init__(self, operands, dtype, biased):
         o = operands
         depth, height, width = o.axes
         scalar = "f32" if dtype.itemsize == 4 else "f64"
-        lanes = vector_bytes // dtype.itemsize
+        lanes = lanes_for(scalar)
         rows, uneven, vectors = block_shape(o.out_channels, vector_registers())
         blocks = -(-o.out_channels // rows)
         self.staging = staging = fastest(o.axes, o.samples * o.groups, o.channels, o.out_channels, lanes)
         tiles = -(-height.out // staging.tile_rows)
         chunks = o.samples * o.groups * depth.out * tiles
         products = o.samples * o.groups * o.out_channels * len(o.weight_terms) * depth.out * height.out * width.out
-        parts = min(blocks, -(-2 * ENOUGH_CHUNKS // chunks)) if products > 8 * THREADED_PRODUCTS else 1
+        parts = min(blocks, -(-2 * ENOUGH_CHUNKS // chunks)) if products > _MANY_PRODUCTS else 1
         apart = o.out_steps[3] != 1 or (o.out_steps[2] != width.out and staging.tile_rows > 1)
         staged = 0 if staging.direct else o.channels * staging.channel_size + staging.share + 4 * lanes
         staged, outputs = -(-staged // 16) * 16, -(-staging.tile_rows * width.out // 16) * 16
@@ -478,18 +478,17 @@ class Correlation:
             lone,
             stretch_of(len(o.weight_terms)),
         )
-        self.kernel = compiled(("correlation", *form), lambda: correlation_program(form))
-        self.run = self.kernel.threaded if products > THREADED_PRODUCTS else self.kernel.alone
-        self.dtype = dtype
+        self.form, self.dtype, self.nanoseconds, self.number = form, dtype, products * NANOSECONDS, o.out_start
 
-    def __call__(self, source, weight, bias, out):
-        self.run(*self.arguments(source, weight, bias, out))
-
-    def arguments(self, source, weight, bias, out):
-        """What the program takes."""
-        own = scratch("correlation", pool().scratch_areas * self.area, self.dtype) if self.area else None
-        packed = scratch("correlation weights", self.packed_weights, self.dtype)
-        staged = np.full(pool().scratch_areas * _STAGED_STEP, -1, np.int64) if self.kept else None
-        tables = (self.terms, self.valid, self.starts)
-        tables = (self.weight_terms, self.staging.slabs, self.numbers, self.inside_columns, staged, *tables)
-        return (source, weight, bias, out, own, packed, *tables)
+    def plan(self, source, weight, bias, out):
+        """The Plan for arrays of these names; the bias may be None, and what is written is no result of it."""
+        own, staged = [("packed_weights", 0, self.dtype, self.packed_weights)], f"staged{self.number}"
+        if self.area:
+            own.append(("windows", self.area, self.dtype))
+        if self.kept:
+            own.append((staged, _STAGED_STEP, np.dtype(np.int64)))
+        tables = self.weight_terms, self.staging.slabs, self.numbers, self.inside_columns, staged if self.kept else None
+        arguments = source, weight, bias, out, "windows" if self.area else None, "packed_weights", *tables
+        arguments = *arguments, self.terms, self.valid, self.starts
+        launch = Launch(correlation_program, (self.form,), arguments, self.nanoseconds, "correlation")
+        return Plan([launch], {}, thread_scratch=own, zeroed=(staged,) if self.kept else ())

@@ -11,16 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiler.kernel import compiled, pool
 from ..language.builder import Builder
 from ..language.program import Program
-from ..machine.host import host
-from ..machine.scratch import scratch
+from ..language.value_types import NUMPY
+from ..planning.layout import lanes_for
+from ..planning.plan import Launch, Plan
 from ..products.matmul_packing import turning
 from ..windows.staging import Numbers
 
 _LARGEST_IMAGE = 1024  # pixels; rows of larger ones fill vectors
 ENOUGH_CHUNKS = 32
+NANOSECONDS = 0.25  # for a multiplication
 _MOST_PIXELS = 8  # whose sums grow side by side
 _WAIT = 4  # cycles from the beginning of a multiplication to the next one of the same sum
 
@@ -181,31 +182,21 @@ def padded_numbers(axes, lanes):
     return values, np.array([y * columns + x for y in height.taps for x in width.taps], np.int64) * lanes
 
 
-class Depthwise:
-    """A depthwise convolution planned and compiled for one shape: call it with source, weight, bias (or None), output."""
-
-    def __init__(self, operands, dtype, biased, vector_bytes=None):
-        o = operands
-        lanes = (vector_bytes or host().vector_bytes) // dtype.itemsize
-        padded, places = padded_numbers(o.axes, lanes)
-        groups, taps = -(-o.groups // lanes), len(places)
-        self.offsets = np.empty_like(places)
-        self.offsets[o.weight_terms] = places
-        outputs = padded["height_out"] * padded["width_out"] * lanes
-        self.area = padded["padded"] + outputs + (taps + padded["height"] * padded["width"]) * lanes
-        values = {
-            **padded, "samples": o.samples, "sample_blocks": min(o.samples, -(-ENOUGH_CHUNKS // groups)),
-            "channels": o.groups, "channel_groups": groups, "taps": taps, "outputs": outputs, "area": self.area,
-        }  # fmt: skip
-        self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
-        self.dtype = dtype
-        form = Form("f32" if dtype.itemsize == 4 else "f64", lanes, biased, _pixels_together(padded["width_out"]))
-        self.kernel = compiled(("depthwise", *form), lambda: depthwise_program(form))
-
-    def __call__(self, source, weight, bias, out):
-        self.kernel.threaded(*self.arguments(source, weight, bias, out))
-
-    def arguments(self, source, weight, bias, out):
-        """What the program takes."""
-        own = scratch("depthwise", pool().scratch_areas * self.area, self.dtype)
-        return source, weight, bias, out, own, self.numbers, self.offsets
+def plan_depthwise(operands, scalar, names):
+    """The Plan of a depthwise correlation of arrays of such names: source, weight, bias (or None), and what is written."""
+    o, lanes = operands, lanes_for(scalar)
+    padded, places = padded_numbers(o.axes, lanes)
+    groups, taps = -(-o.groups // lanes), len(places)
+    offsets = np.empty_like(places)
+    offsets[o.weight_terms] = places
+    outputs = padded["height_out"] * padded["width_out"] * lanes
+    area = padded["padded"] + outputs + (taps + padded["height"] * padded["width"]) * lanes
+    values = {
+        **padded, "samples": o.samples, "sample_blocks": min(o.samples, -(-ENOUGH_CHUNKS // groups)),
+        "channels": o.groups, "channel_groups": groups, "taps": taps, "outputs": outputs, "area": area,
+    }  # fmt: skip
+    form = Form(scalar, lanes, names[2] is not None, _pixels_together(padded["width_out"]))
+    arguments = *names, "images", tuple([values[name] for name in NUMBERS]), offsets
+    elements = o.samples * o.groups * (outputs // lanes)
+    launch = Launch(depthwise_program, (form,), arguments, elements * taps * NANOSECONDS, "depthwise")
+    return Plan([launch], {}, thread_scratch=[("images", area, NUMPY[scalar])])

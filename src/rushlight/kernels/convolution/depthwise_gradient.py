@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from ..compiler.kernel import compiled, pool
 from ..language.builder import Builder
 from ..language.program import Program
-from ..machine.host import host, vector_registers
-from ..machine.scratch import scratch
+from ..language.value_types import NUMPY
+from ..machine.host import vector_registers
+from ..planning.layout import lanes_for
+from ..planning.plan import Launch, Plan
 from ..products.matmul_packing import turning
 from ..rows.spans import add_each
 from ..windows.staging import Numbers
-from .depthwise import BLOCK_NUMBERS, ENOUGH_CHUNKS, PADDED_NUMBERS, block_of, fits, pad, padded_numbers
+from .depthwise import BLOCK_NUMBERS, ENOUGH_CHUNKS, NANOSECONDS, PADDED_NUMBERS, block_of, fits, pad, padded_numbers
 
 _CHAIN = 64  # pixels, and no more than a row beyond, whose products are added up in a row
 
@@ -107,31 +106,22 @@ def applies(axes, channels, out_channels, groups, lanes):
     return channels == out_channels == groups and fits(axes, groups, lanes)
 
 
-class DepthwiseGradient:
-    """A weight gradient planned and compiled for one shape: call it with the output's gradient, the input and the result."""
-
-    def __init__(self, axes, samples, channels, dtype, vector_bytes=None):
-        lanes = (vector_bytes or host().vector_bytes) // dtype.itemsize
-        padded, self.offsets = padded_numbers(axes, lanes)
-        groups, taps = -(-channels // lanes), len(self.offsets)
-        blocks = min(samples, -(-ENOUGH_CHUNKS // groups))
-        images = padded["height"] * padded["width"] + padded["height_out"] * padded["width_out"]
-        self.area, self.partial = padded["padded"] + images * lanes, groups * blocks * taps * lanes
-        values = {
-            **padded, "samples": samples, "sample_blocks": blocks, "channels": channels, "channel_groups": groups,
-            "taps": taps, "area": self.area,
-        }  # fmt: skip
-        self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
-        self.dtype = dtype
-        together = min(taps, vector_registers() * 3 // 8)
-        form = Form("f32" if dtype.itemsize == 4 else "f64", lanes, together)
-        self.kernel = compiled(("depthwise weight gradient", *form), lambda: gradient_program(form))
-
-    def __call__(self, grad, input, found):
-        self.kernel.threaded(*self.arguments(grad, input, found))
-
-    def arguments(self, grad, input, found):
-        """What the program takes."""
-        own = scratch("depthwise", pool().scratch_areas * self.area, self.dtype)
-        partial = scratch("depthwise sums", self.partial, self.dtype)
-        return grad, input, found, own, partial, self.numbers, self.offsets
+def plan_gradient(axes, samples, channels, scalar):
+    """The Plan of a depthwise convolution's weight gradient, "found", from "grad" and "input"."""
+    lanes, dtype = lanes_for(scalar), NUMPY[scalar]
+    padded, offsets = padded_numbers(axes, lanes)
+    groups, taps = -(-channels // lanes), len(offsets)
+    blocks = min(samples, -(-ENOUGH_CHUNKS // groups))
+    pixels = padded["height_out"] * padded["width_out"]
+    area = padded["padded"] + (padded["height"] * padded["width"] + pixels) * lanes
+    values = {
+        **padded, "samples": samples, "sample_blocks": blocks, "channels": channels, "channel_groups": groups,
+        "taps": taps, "area": area,
+    }  # fmt: skip
+    form = Form(scalar, lanes, min(taps, vector_registers() * 3 // 8))
+    arguments = "grad", "input", "found", "images", "sums", tuple([values[name] for name in NUMBERS]), offsets
+    nanoseconds = samples * channels * pixels * taps * NANOSECONDS
+    launch = Launch(gradient_program, (form,), arguments, nanoseconds, "depthwise_gradient")
+    return Plan(
+        [launch], {}, thread_scratch=[("images", area, dtype), ("sums", 0, dtype, groups * blocks * taps * lanes)]
+    )

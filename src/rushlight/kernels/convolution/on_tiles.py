@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from ..elementwise.layouts import empty, is_deep, plain
-from ..planning.plans import Plans
+from ..planning.layout import Layout, deep, plain_copies
+from ..planning.plan import HostStep
 from ..windows.axes import combined_phases, forward_axes, lines
 from .tiles.forward import Form
 from .tiles.forward_plan import Convolution, Phase, dense, is_there, pays, storing_of
 from .tiles.weight_plan import WeightGradient
 
-_plans = Plans()
+_SINGLE = np.dtype(np.float32)
 _FEWEST_CHANNELS = 8
 
 
@@ -69,42 +69,44 @@ def may_pay(scalar, weight_size, groups):
     return scalar != "f64" and is_there() and min(weight_size[0] // groups, weight_size[1]) >= _FEWEST_CHANNELS
 
 
-def forward(input, weight, bias, out, scalar, deep_result, options):
-    """The convolution of arrays of a scalar; None where the tile unit is not there, does not pay, or overflows."""
-    groups = options[-1]
-    if not may_pay(scalar, weight.shape, groups):
+def plan_forward(input, weight, bias, out, scalar, deep_result, options):
+    """The Plan of the convolution of "input", "weight" and "bias" (or None); None where the tile unit is not there or does not
+    pay. Where a number of its scratch array "flags" is not 0 the result, "found", must be computed in another way."""
+    if not may_pay(scalar, weight.shape, options[-1]):
         return None
-    deep = is_deep(input)
-    arguments = (input.shape, weight.shape, out, scalar, deep, deep_result, *options)
-    plan = _plans.get(arguments)
-    if plan is None:
-        plan = _plans[arguments] = _forward(*arguments)
-    if plan is False:
+    is_deep = input.is_deep
+    convolution = _forward(input.shape, weight.shape, out, scalar, is_deep, deep_result, *options)
+    if not convolution:
         return None
-    bias = np.zeros(len(weight), np.float32) if bias is None else plain(bias, np.dtype(np.float32))
-    found = empty((len(input), len(weight), *out), input.dtype, deep_result)
-    input = input if deep else plain(input)
-    return found if plan(input, plain(weight), bias, found) else None
+    lies = deep if deep_result else Layout
+    found = lies((input.shape[0], weight.shape[0], *out), input.dtype)
+    copied = {} if is_deep else plain_copies(input.dtype, input=input)
+    copied |= plain_copies(weight.dtype, weight=weight)
+    given = "bias"
+    if bias is None:
+        given = np.zeros(weight.shape[0], np.float32)
+    else:
+        copied |= plain_copies(_SINGLE, bias=bias)
+    plan = convolution.plan("input", "weight", given, "found")
+    return plan._replace(results={"found": found}, copied=copied), convolution.is_exact
 
 
-def input_gradient(grad, weight, input_size, scalar, deep_result, options):
-    """The same for the gradient of a convolution's input."""
-    groups = options[-1]
-    if not may_pay(scalar, weight.shape, groups):
+def plan_input_gradient(grad, weight, input_size, scalar, deep_result, options):
+    """The same for the gradient of a convolution's input, of "grad" and "weight"."""
+    if not may_pay(scalar, weight.shape, options[-1]):
         return None
-    deep = is_deep(grad)
-    arguments = ("gradient", grad.shape, weight.shape, input_size, scalar, deep, deep_result, *options)
-    plan = _plans.get(arguments)
-    if plan is None:
-        plan = _plans[arguments] = _input_gradient(*arguments[1:])
-    if plan is False:
+    is_deep = grad.is_deep
+    made = _input_gradient(grad.shape, weight.shape, input_size, scalar, is_deep, deep_result, *options)
+    if not made:
         return None
-    plan, complete = plan
-    found = empty(input_size, grad.dtype, deep_result)
-    if not complete:
-        found[...] = 0
-    grad = grad if deep else plain(grad)
-    return found if plan(grad, plain(weight), np.zeros(input_size[1], np.float32), found) else None
+    convolution, complete = made
+    plan = convolution.plan("grad", "weight", np.zeros(input_size[1], np.float32), "found")
+    clear = [] if complete else [HostStep(np.ndarray.fill, ("found", 0))]
+    copied = {} if is_deep else plain_copies(grad.dtype, grad=grad)
+    copied |= plain_copies(weight.dtype, weight=weight)
+    found = (deep if deep_result else Layout)(input_size, grad.dtype)
+    plan = plan._replace(launches=[*clear, *plan.launches], results={"found": found}, copied=copied)
+    return plan, convolution.is_exact
 
 
 def _weight_gradient(shape, weight_size, out, scalar, stride, padding, dilation, groups):
@@ -120,16 +122,12 @@ def _weight_gradient(shape, weight_size, out, scalar, stride, padding, dilation,
     return pays(plan, shape[0] * groups * outputs * inputs * taps * math.prod(out)) and plan
 
 
-def weight_gradient(grad, input, weight_size, scalar, options):
-    """The gradient of a convolution's weight, in float32; None as for ``forward``."""
-    groups = options[-1]
-    if not may_pay(scalar, weight_size, groups):
+def plan_weight_gradient(grad, input, weight_size, scalar, options):
+    """The same for the gradient of a convolution's weight, in float32, of "grad" and "input"."""
+    if not may_pay(scalar, weight_size, options[-1]):
         return None
-    arguments = ("weight", input.shape, weight_size, grad.shape[2:], scalar, *options)
-    plan = _plans.get(arguments)
-    if plan is None:
-        plan = _plans[arguments] = _weight_gradient(*arguments[1:])
-    if plan is False:
+    gradient = _weight_gradient(input.shape, weight_size, grad.shape[2:], scalar, *options)
+    if not gradient:
         return None
-    found = np.empty(weight_size, np.float32)
-    return found if plan(plain(input), plain(grad), found) else None
+    copied = plain_copies(grad.dtype, grad=grad, input=input)
+    return gradient.plan()._replace(results={"found": Layout(weight_size, _SINGLE)}, copied=copied), gradient.is_exact

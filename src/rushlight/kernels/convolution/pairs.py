@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from ..compiler.kernel import compiled
-from ..elementwise.layouts import plain
 from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import NUMPY
 from ..machine import host
+from ..planning.layout import Layout
+from ..planning.plan import Launch
 from ..products.matmul_packing import PAIRS
 
 _LEAST = 1 << 13  # elements of a chunk
-_ALONE = 1 << 14  # elements up to which other threads are not called in
+_NANOSECONDS = 0.3  # for an element
 
 
 def pays(scalar, channels):
@@ -27,18 +25,15 @@ def pays(scalar, channels):
     return scalar == "bf16" and channels > 1 and host.has_dots()
 
 
-def in_pairs(array, groups=1, axis=1):
-    """The channels along a dimension (the first or the second), those of each group for themselves, in pairs: int32."""
-    array = plain(array)
-    outer, channels = math.prod(array.shape[:axis]) * groups, array.shape[axis] // groups
-    length, pairs = math.prod(array.shape[axis + 1 :]), (channels + 1) // 2
-    found = np.empty((*array.shape[:axis], groups * pairs, *array.shape[axis + 1 :]), NUMPY[PAIRS])
-    lanes = host.lanes(4)
-    kernel = compiled(("convolution_pairs", lanes), lambda: pairs_program(lanes))
-    together = max(1, _LEAST // (channels * length))
-    run = kernel.alone if array.size <= _ALONE else kernel.threaded
-    run(array, found, outer, channels, length, together)
-    return found
+def plan_pairs(name, layout, found, groups=1, axis=1):
+    """(Launch, Layout) of an array "found", int32: the channels along a dimension (the first or the second) of a plain one of
+    that name, those of each group for themselves, in pairs."""
+    shape, dtype = layout.shape, NUMPY[PAIRS]
+    outer, channels = math.prod(shape[:axis]) * groups, shape[axis] // groups
+    length, pairs = math.prod(shape[axis + 1 :]), (channels + 1) // 2
+    arguments = name, found, outer, channels, length, max(1, _LEAST // (channels * length))
+    launch = Launch(pairs_program, (host.lanes(4),), arguments, layout.size * _NANOSECONDS, "convolution_pairs")
+    return launch, Layout((*shape[:axis], groups * pairs, *shape[axis + 1 :]), dtype)
 
 
 def pairs_program(lanes):

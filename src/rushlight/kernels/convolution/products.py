@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
 from ...base.arrays import strided_view
 from ...ops.conv import padded
-from ..elementwise.layouts import copied
-from ..machine.scratch import scratch
-from ..products.matmul import product
+from ...ops.moving import write
+from ..planning.layout import Layout
+from ..planning.plan import HostStep
+from ..products.matmul import plan_product_of
 
 # Multiplications for each element that is copied. 8 samples: 64 x 256 channels (51) of 56 x 56 take 4.4 ms as a product,
 # 3.1 otherwise; 128 x 512 (102) of 28 x 28 2.5 against 2.9; 512 x 2048 of 7 x 7 2.1 against 4.6. One sample, nothing copied:
@@ -27,32 +29,6 @@ def is_whole(lengths, kernel, padding, groups):
     return groups == 1 and tuple(kernel) == tuple(lengths) and not any(padding)
 
 
-class Whole:
-    """A convolution with one window, which is the whole input: call it with source, weight, bias (or None) and output."""
-
-    def __call__(self, source, weight, bias, out):
-        product(rows(source), rows(weight).T, out=rows(out), bias=bias)
-
-
-class WholeInputGradient:
-    """What flows back to that input: call it with the output's gradient, the weight, None and the result."""
-
-    def __call__(self, grad, weight, bias, found):
-        product(rows(grad), rows(weight), out=rows(found))
-
-
-class WholeWeightGradient:
-    """What flows back to that weight: call it with the output's gradient, the input and the result."""
-
-    def __call__(self, grad, input, found):
-        product(rows(grad).T, rows(input), out=rows(found))
-
-
-def rows(array):
-    """A contiguous array as a matrix, a row for each index of its first dimension."""
-    return array.reshape(len(array), -1)
-
-
 def pays_as_product(samples, weight_shape, out, padding, groups):
     """Whether the weight's gradient of a convolution is best computed as one product: see the numbers above."""
     if groups != 1:
@@ -64,36 +40,44 @@ def pays_as_product(samples, weight_shape, out, padding, groups):
     return few and outputs >= _MANY_OUTPUTS and math.prod(weight_shape) >= _LARGE_WEIGHT
 
 
-class WeightGradientOfWindows:
-    """The weight's gradient of a convolution as one product: of the output's gradient and the elements that each tap meets,
-    both with the pixels of all samples side by side. Call it with the output's gradient, the input and the result."""
-
-    def __init__(self, kernel, out, stride, padding, dilation):
-        self.kernel, self.out, self.stride, self.padding, self.dilation = kernel, out, stride, padding, dilation
-
-    def __call__(self, grad, input, found):
-        outputs, channels = found.shape[:2]
-        flowing = side_by_side("pixels of outputs", grad, outputs, len(self.out))
-        windows = side_by_side(
-            "windows", self._windows(padded(input, self.padding)), channels * math.prod(self.kernel), len(self.out)
-        )
-        product(flowing, windows.T, out=rows(found))
-
-    def _windows(self, source):
-        """(samples, channels, *kernel, *out): for each tap the elements that it meets."""
-        steps = source.strides[2:]
-        by_tap = (size * step for size, step in zip(steps, self.dilation))
-        by_window = (size * step for size, step in zip(steps, self.stride))
-        shape = (*source.shape[:2], *self.kernel, *self.out)
-        return strided_view(source, shape, (*source.strides[:2], *by_tap, *by_window))
+def rows_of(shape, dtype):
+    """The Layout of a plain array as a matrix, a row for each index of its first dimension."""
+    return Layout((shape[0], math.prod(shape[1:])), dtype)
 
 
-def side_by_side(use, images, count, pixel_axes):
-    """A matrix of ``count`` rows: what (samples, channels, ...) holds, channel by channel, the samples behind one another;
-    copied where it does not lie like that."""
-    if len(images) == 1 and images.flags.c_contiguous:
-        return images.reshape(count, -1)
-    found = scratch(use, images.size, images.dtype)[: images.size]
-    turned = np.moveaxis(images, 0, images.ndim - pixel_axes - 1)
-    copied(turned, found.reshape(turned.shape))
-    return found.reshape(count, -1)
+def plan_windows(grad_shape, input_shape, weight_shape, dtype, stride, padding, dilation):
+    """The Plan of the weight's gradient of a convolution as one product, of the output's gradient and the elements that each
+    tap meets, both with the pixels of all samples side by side: "found" from "grad" and "input"."""
+    (outputs, *taps), out = weight_shape, grad_shape[2:]
+    pixels = grad_shape[0] * math.prod(out)
+    flowing, windows = Layout((outputs, pixels), dtype), Layout((math.prod(taps), pixels), dtype)
+    is_one = grad_shape[0] == 1
+    steps = [] if is_one else [HostStep(_side_by_side, ("grad", "flowing"))]
+    spaces = [] if is_one else [("flowing", flowing.size, dtype)]
+    source = "input"
+    if is_one and math.prod(taps[1:]) == 1 and set(stride) == {1} and not any(padding):
+        windows = Layout((taps[0], pixels), dtype)
+    else:
+        source = "pixels"
+        window = taps[1:], out, stride, padding, dilation
+        steps.append(HostStep(functools.partial(_windows, *window), ("input", source)))
+        spaces.append((source, windows.size, dtype))
+    given = ("grad" if is_one else "flowing", flowing), (source, windows, True)
+    plan = plan_product_of(*given, ("found", rows_of(weight_shape, dtype)))
+    return plan._replace(launches=[*steps, *plan.launches], scratch=[*plan.scratch, *spaces])
+
+
+def _windows(kernel, out, stride, padding, dilation, input, pixels):
+    """For each channel and tap the elements that it meets."""
+    source = padded(input, padding)
+    steps = source.strides[2:]
+    by_tap = (size * step for size, step in zip(steps, dilation))
+    by_window = (size * step for size, step in zip(steps, stride))
+    shape = (*source.shape[:2], *kernel, *out)
+    _side_by_side(strided_view(source, shape, (*source.strides[:2], *by_tap, *by_window)), pixels, len(out))
+
+
+def _side_by_side(images, found, pixel_axes=None):
+    """What (samples, channels, ...) holds, channel by channel, the samples behind one another before the axes of pixels."""
+    turned = np.moveaxis(images, 0, images.ndim - (pixel_axes or images.ndim - 2) - 1)
+    write(found[: images.size].reshape(turned.shape), turned)

@@ -16,21 +16,22 @@ import numpy as np
 
 from ...base.processors import near_bytes
 from ...ops.conv_checks import check_fit
-from ..compiler.kernel import compiled, pool
-from ..elementwise.layouts import common_scalar, given, is_deep, plain
 from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import NUMPY
-from ..machine.host import host, vector_registers
-from ..planning.plans import Plans
-from ..planning.registry import kernel_for
+from ..machine.host import vector_registers
+from ..planning.layout import Layout, Spread, lanes_for, plain_copies
+from ..planning.plan import Launch, Plan
+from ..planning.runner import operation, plan_for
+from ..products.matmul import plan_product_of
 from ..products.matmul_packing import turning
 from ..windows.axes import forward_axes
 from ..windows.staging import STAGE_NUMBERS, Numbers, stage_function, stage_numbers
 from . import depthwise_gradient, on_tiles, winograd_gradient
-from .correlation import THREADED_PRODUCTS
+from .correlation import NANOSECONDS
 from .correlation_tiles import tiled
-from .products import WeightGradientOfWindows, WholeWeightGradient, is_whole, pays_as_product
+from .forward import SUMS, TILES, WINOGRAD, common_scalar, computed_again, given_as
+from .products import is_whole, pays_as_product, plan_windows, rows_of
 
 _ENOUGH_CHUNKS = 8
 _COMBINED_TERMS = 64  # that are added up and laid down together
@@ -40,8 +41,6 @@ _SUM_ELEMENTS = (
 )  # of the sums that one chunk goes through for every tile: they stay in the second-level cache
 _FEW_CHANNELS = 7
 _PIXELS_TOGETHER = 256  # so many products are added up in registers before the sums in memory grow
-_plans = Plans()
-_direct = Plans()  # forms of the arrays and options -> the plan: of calls that copy nothing
 
 
 class Form(NamedTuple):
@@ -332,12 +331,10 @@ def _micro_shape(terms, out_channels, lanes, registers):
 
 
 class WeightGradient:
-    """A weight gradient planned and compiled for one shape: call it with the output's gradient, the input and the result."""
+    """How a weight's gradient is computed for one shape."""
 
-    def __init__(self, input_shape, weight_shape, out, dtype, stride, padding, dilation, groups, vector_bytes=None):
-        vector_bytes = vector_bytes or host().vector_bytes
-        self.dtype = dtype
-        lanes, registers = vector_bytes // dtype.itemsize, vector_registers()
+    def __init__(self, input_shape, weight_shape, out, scalar, stride, padding, dilation, groups):
+        lanes, registers = lanes_for(scalar), vector_registers()
         samples, channels, out_channels = input_shape[0], weight_shape[1], weight_shape[0] // groups
         axes = forward_axes(input_shape[2:], out, weight_shape[2:], stride, padding, dilation)
         taps = math.prod(weight_shape[2:])
@@ -371,21 +368,16 @@ class WeightGradient:
             "staged_area": staged_area, "block_step": groups * terms * padded, "at_once": at_once, "image_step": image_step,
             "rows_together": staging.tile_rows if at_once > 1 or few else max(1, _PIXELS_TOGETHER // line.out),
         }  # fmt: skip
-        self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
-        scalar = "f32" if dtype.itemsize == 4 else "f64"
-        form = Form(scalar, lanes, rows, uneven, width, few, None if staging.direct else staging.step_class)
-        self.kernel = compiled(("convolution weight gradient", *form), lambda: gradient_program(form))
-        products = samples * math.prod(out) * math.prod(weight_shape)
-        self.run = self.kernel.threaded if products > THREADED_PRODUCTS else self.kernel.alone
+        self.numbers = tuple([values[name] for name in NUMBERS])
+        self.form = Form(scalar, lanes, rows, uneven, width, few, None if staging.direct else staging.step_class)
+        self.nanoseconds = samples * math.prod(out) * math.prod(weight_shape) * NANOSECONDS
 
-    def __call__(self, grad, input, found):
-        self.run(*self.arguments(grad, input, found))
-
-    def arguments(self, grad, input, found):
-        """What the program takes."""
-        partial = np.empty(self.partial_size, self.dtype)
-        scratch = np.empty(pool().scratch_areas * self.area, self.dtype)
-        return grad, input, found, partial, scratch, self.staging.slabs, self.numbers, self.offsets
+    def plan(self):
+        """The Plan that writes "found" from "grad" and "input"."""
+        arguments = "grad", "input", "found", "sums", "windows", self.staging.slabs, self.numbers, self.offsets
+        launch = Launch(gradient_program, (self.form,), arguments, self.nanoseconds, "weight_gradient")
+        dtype = NUMPY[self.form.scalar]
+        return Plan([launch], {}, thread_scratch=[("sums", 0, dtype, self.partial_size), ("windows", self.area, dtype)])
 
 
 def _parts(channels, chunks, sums):
@@ -396,52 +388,48 @@ def _parts(channels, chunks, sums):
     return more if more <= 4 * wanted else max(parts for parts in divisors if parts <= wanted)
 
 
-def plan_weight_gradient(input_shape, weight_shape, out, dtype, stride, padding, dilation, groups, vector_bytes=None):
-    """The WeightGradient for such shapes, or its like."""
-
-    def plain():
-        return WeightGradient(input_shape, weight_shape, out, dtype, stride, padding, dilation, groups, vector_bytes)
-
+def _plan(grad, input_shape, weight_shape, scalar, options, ways):
+    """The Plan that writes "found" from plain arrays, and whether what it gives must be looked at."""
+    stride, padding, dilation, groups = options
+    dtype, out = NUMPY[scalar], grad.shape[2:]
     if is_whole(input_shape[2:], weight_shape[2:], padding, groups):
-        return WholeWeightGradient()
+        matrices = ("grad", rows_of(grad.shape, dtype), True), ("input", rows_of(input_shape, dtype))
+        return plan_product_of(*matrices, ("found", rows_of(weight_shape, dtype))), False
     axes = forward_axes(input_shape[2:], out, weight_shape[2:], stride, padding, dilation)
-    lanes = (vector_bytes or host().vector_bytes) // dtype.itemsize
-    if depthwise_gradient.applies(axes, input_shape[1], weight_shape[0], groups, lanes):
-        return depthwise_gradient.DepthwiseGradient(axes, input_shape[0], groups, dtype, vector_bytes)
-    if winograd_gradient.applies(input_shape, weight_shape, out, dtype, stride, dilation, groups):
-        return winograd_gradient.WinogradGradient(input_shape, weight_shape, out, padding, plain, vector_bytes)
+    if depthwise_gradient.applies(axes, input_shape[1], weight_shape[0], groups, lanes_for(scalar)):
+        return depthwise_gradient.plan_gradient(axes, input_shape[0], groups, scalar), False
+    if ways and winograd_gradient.applies(input_shape, weight_shape, out, dtype, stride, dilation, groups):
+        return winograd_gradient.plan_gradient(input_shape, weight_shape, out, padding), True
     if pays_as_product(input_shape[0], weight_shape, out, padding, groups):
-        return WeightGradientOfWindows(weight_shape[2:], out, stride, padding, dilation)
-    return plain()
+        return plan_windows(grad.shape, input_shape, weight_shape, dtype, stride, padding, dilation), False
+    return WeightGradient(input_shape, weight_shape, out, scalar, *options).plan(), False
 
 
-@kernel_for("convolution_weight_gradient")
-def convolution_weight_gradient(grad, input, weight_size, stride, padding, dilation, groups):
-    """See ``ops.conv.convolution_weight_gradient``; half precision is added up in float32."""
-    weight_size, options = tuple(weight_size), (tuple(stride), tuple(padding), tuple(dilation), groups)
-    key = (grad.shape, grad.strides, grad.dtype, input.shape, input.strides, input.dtype, weight_size, *options)
-    plan = _direct.get(key)
-    if plan is not None and grad.flags.aligned and input.flags.aligned:
-        found = np.empty(weight_size, grad.dtype)
-        plan(grad, input, found)
-        return found
-    return _weight_gradient(grad, input, weight_size, options, key)
-
-
-def _weight_gradient(grad, input, weight_size, options, key):
-    """As above; where nothing has to be copied or decided anew the plan is kept in ``_direct``."""
-    scalar = common_scalar(grad, input)
+def plan_weight_gradient(grad: Spread, input: Spread, weight_size, stride, padding, dilation, groups, ways):
+    """The Plan of the gradient of a convolution's weight by one of such ways."""
+    scalar, options = common_scalar(grad, input), (stride, padding, dilation, groups)
     if scalar is None or 0 in weight_size:
-        return NotImplemented
+        return None
     check_fit((input.shape, input.dtype), (weight_size, input.dtype), (grad.shape, grad.dtype), *options)
-    deep = is_deep(grad) or is_deep(input)
-    found = on_tiles.weight_gradient(grad, input, weight_size, scalar, options)
-    if found is None:
-        dtype = NUMPY["f64" if scalar == "f64" else "f32"]
-        g, x = plain(grad, dtype), plain(input, dtype)
-        plan = _plans.remembered((x.shape, weight_size, g.shape[2:], dtype, *options), plan_weight_gradient)
-        if g is grad and x is input and not deep and not on_tiles.may_pay(scalar, weight_size, options[-1]):
-            _direct[key] = plan
-        found = np.empty(weight_size, dtype)
-        plan(g, x, found)
-    return given(found, grad.dtype, deep)
+    is_deep = grad.is_deep or input.is_deep
+    found = on_tiles.plan_weight_gradient(grad, input, weight_size, scalar, options) if ways >= TILES else None
+    if found is not None:
+        plan, is_exact = found
+        looks, less = not is_exact, WINOGRAD
+    else:
+        computed = "f64" if scalar == "f64" else "f32"
+        plan, looks = _plan(grad, input.shape, weight_size, computed, options, ways)
+        copied = {**plan.copied, **plain_copies(NUMPY[computed], grad=grad, input=input)}
+        plan, less = plan._replace(results={"found": Layout(weight_size, NUMPY[computed])}, copied=copied), SUMS
+    if looks:
+        plan = computed_again(plan, lambda g, x: _weight_gradient(g, x, weight_size, *options, less), "grad", "input")
+    return plan._replace(given=given_as(plan.results["found"], grad.dtype, is_deep))
+
+
+_weight_gradient = operation(plan_weight_gradient)
+
+
+@plan_for("convolution_weight_gradient")
+def convolution_weight_gradient(grad: Spread, input: Spread, weight_size, stride, padding, dilation, groups):
+    """See ``ops.conv.convolution_weight_gradient``; half precision is added up in float32."""
+    return plan_weight_gradient(grad, input, weight_size, stride, padding, dilation, groups, TILES)

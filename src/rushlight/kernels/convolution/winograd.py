@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.processors import near_bytes
-from ..compiler.kernel import compiled, pool
-from ..machine.host import host, vector_registers
-from ..machine.scratch import scratch
+from ..machine.host import vector_registers
+from ..planning.layout import lanes_for
+from ..planning.plan import Launch, Plan
+from .correlation import NANOSECONDS
 from .winograd_program import CHANNELS_TOGETHER, NUMBERS, PLACES, TAPS, Form, winograd_program
 
+_SINGLE = np.dtype(np.float32)
 _BLOCK_BYTES = near_bytes() * 7 // 8  # of a block's transformed tiles and sums: they stay in the second-level cache
 _FEWEST_TILES = 96  # of a block, however many channels there are: weights are read once for each block
 _GROUP_CHANNELS = 64  # output channels whose sums lie in the cache together
@@ -42,70 +44,58 @@ def _equal_parts(count, most):
     return -(-count // -(-count // most))
 
 
-class Winograd:
-    """A convolution planned and compiled for one shape: call it with source, weight, bias (or None) and output.
+def plan_winograd(operands, names):
+    """The Plan of a convolution of arrays of such names: source, weight, bias (or None), and what is written.
 
-    Outputs that are not all finite are computed again by what ``plain()`` gives: an infinity, or a sum that overflows on
-    the way only, has become NaN, here and in its tile's other outputs.
+    A number of its scratch array "flags" is not 0 where outputs are not all finite, which must be computed again: an
+    infinity, or a sum that overflows on the way only, has become NaN, here and in its tile's other outputs.
     """
-
-    def __init__(self, operands, biased, plain, vector_bytes=None):
-        vector_bytes = vector_bytes or host().vector_bytes
-        self.plain, o = plain, operands
-        _, height, width = o.axes
-        lanes = vector_bytes // 4
-        rows = min(lanes, vector_registers() // 4)
-        vectors = vector_registers() * 3 // 4 // rows
-        down, across = -(-height.out // 2), -(-width.out // 2)
-        lines = o.samples * down
-        block_lines = _block_lines(lines, across, o.channels + min(o.out_channels, _GROUP_CHANNELS), lanes, vectors)
-        blocks = -(-lines // block_lines)
-        panels = -(-o.out_channels // lanes)
-        parts = max(1, min(-(-_ENOUGH_CHUNKS // blocks), o.out_channels // _GROUP_CHANNELS))
-        part_channels = -(-panels // parts) * lanes
-        parts = -(-o.out_channels // part_channels)
-        group_channels = min(part_channels, -(-_GROUP_CHANNELS // lanes) * lanes)
-        left, skipped = max(0, -width.start), max(0, width.start)
-        columns = max(left + -(-width.length // lanes) * lanes, 2 * (-(-across // lanes) * lanes) + 2)
-        line_pitch = -(-columns // lanes) * lanes + lanes
-        pitch = (-(-block_lines * across // lanes) + 1) * lanes
-        lines_area = max(block_lines * 4 * line_pitch, TAPS * lanes)
-        # The odd vectors keep the places of a tile out of one set of the cache.
-        tiles_step, sums_step = o.channels * pitch + lanes, group_channels * pitch + lanes
-        block_area, shared = PLACES * tiles_step, parts > 1
-        self.area = lines_area + PLACES * sums_step + (0 if shared else block_area)
-        values = {
-            "channels": o.channels, "channels_summed": _equal_parts(o.channels, _LONGEST_SUM),
-            "out_channels": o.out_channels, "height": height.length, "width": width.length,
-            "row_start": height.start, "left": left, "skipped": skipped, "height_out": height.out,
-            "width_out": width.out, "tiles_down": down, "tiles_across": across, "tile_lines": lines,
-            "block_lines": block_lines, "blocks": blocks, "parts": parts, "part_channels": part_channels,
-            "group_channels": group_channels, "pitch": pitch, "line_pitch": line_pitch, "lines_area": lines_area,
-            "tiles_step": tiles_step, "sums_step": sums_step, "area": self.area, "panels": panels,
-            "channel_groups": -(-o.channels // CHANNELS_TOGETHER), "block_area": block_area,
-            "weights_step": panels * lanes * o.channels + lanes, "row_step": o.row_step,
-            "channel_step": int(o.weight_terms[TAPS] - o.weight_terms[0]), "out_channel_step": o.out_steps[0],
-            "out_row_step": o.out_steps[2],
-        }  # fmt: skip
-        self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
-        self.weights, self.flags = PLACES * values["weights_step"], blocks * parts
-        self.tiles = blocks * block_area if shared else 0
-        self.zeros = np.zeros(width.length + lanes, np.float32)
-        form = Form("f32", lanes, rows, vectors, height.taps[0] != 0, biased, shared)
-        self.kernel = compiled(("winograd", *form), lambda: winograd_program(form))
-
-    def __call__(self, source, weight, bias, out):
-        flags = np.zeros(self.flags, np.int32)
-        self.kernel.threaded(*self.arguments(source, weight, bias, out, flags))
-        if flags.any():
-            self.plain()(source, weight, bias, out)
-
-    def arguments(self, source, weight, bias, out, flags):
-        """What the program takes."""
-        own = scratch("winograd", pool().scratch_areas * self.area, np.float32)
-        transformed = scratch("winograd weights", self.weights, np.float32)
-        shared = scratch("winograd tiles", self.tiles, np.float32) if self.tiles else None
-        return source, weight, bias, out, own, transformed, shared, self.zeros, flags, self.numbers
+    o = operands
+    _, height, width = o.axes
+    lanes = lanes_for("f32")
+    rows = min(lanes, vector_registers() // 4)
+    vectors = vector_registers() * 3 // 4 // rows
+    down, across = -(-height.out // 2), -(-width.out // 2)
+    lines = o.samples * down
+    block_lines = _block_lines(lines, across, o.channels + min(o.out_channels, _GROUP_CHANNELS), lanes, vectors)
+    blocks = -(-lines // block_lines)
+    panels = -(-o.out_channels // lanes)
+    parts = max(1, min(-(-_ENOUGH_CHUNKS // blocks), o.out_channels // _GROUP_CHANNELS))
+    part_channels = -(-panels // parts) * lanes
+    parts = -(-o.out_channels // part_channels)
+    group_channels = min(part_channels, -(-_GROUP_CHANNELS // lanes) * lanes)
+    left, skipped = max(0, -width.start), max(0, width.start)
+    columns = max(left + -(-width.length // lanes) * lanes, 2 * (-(-across // lanes) * lanes) + 2)
+    line_pitch = -(-columns // lanes) * lanes + lanes
+    pitch = (-(-block_lines * across // lanes) + 1) * lanes
+    lines_area = max(block_lines * 4 * line_pitch, TAPS * lanes)
+    # The odd vectors keep the places of a tile out of one set of the cache.
+    tiles_step, sums_step = o.channels * pitch + lanes, group_channels * pitch + lanes
+    block_area, shared = PLACES * tiles_step, parts > 1
+    area = lines_area + PLACES * sums_step + (0 if shared else block_area)
+    values = {
+        "channels": o.channels, "channels_summed": _equal_parts(o.channels, _LONGEST_SUM),
+        "out_channels": o.out_channels, "height": height.length, "width": width.length,
+        "row_start": height.start, "left": left, "skipped": skipped, "height_out": height.out,
+        "width_out": width.out, "tiles_down": down, "tiles_across": across, "tile_lines": lines,
+        "block_lines": block_lines, "blocks": blocks, "parts": parts, "part_channels": part_channels,
+        "group_channels": group_channels, "pitch": pitch, "line_pitch": line_pitch, "lines_area": lines_area,
+        "tiles_step": tiles_step, "sums_step": sums_step, "area": area, "panels": panels,
+        "channel_groups": -(-o.channels // CHANNELS_TOGETHER), "block_area": block_area,
+        "weights_step": panels * lanes * o.channels + lanes, "row_step": o.row_step,
+        "channel_step": int(o.weight_terms[TAPS] - o.weight_terms[0]), "out_channel_step": o.out_steps[0],
+        "out_row_step": o.out_steps[2],
+    }  # fmt: skip
+    form = Form("f32", lanes, rows, vectors, height.taps[0] != 0, names[2] is not None, shared)
+    own = [("windows", area, _SINGLE), ("packed_weights", 0, _SINGLE, PLACES * values["weights_step"])]
+    if shared:
+        own.append(("tiles", 0, _SINGLE, blocks * block_area))
+    zeros, numbers = np.zeros(width.length + lanes, np.float32), tuple([values[name] for name in NUMBERS])
+    arguments = *names, "windows", "packed_weights", "tiles" if shared else None, zeros, "flags", numbers
+    nanoseconds = lines * across * 4 * TAPS * o.channels * o.out_channels * NANOSECONDS
+    launch = Launch(winograd_program, (form,), arguments, nanoseconds, "winograd")
+    flags = [("flags", blocks * parts, np.dtype(np.int32))]
+    return Plan([launch], {}, flags, own, zeroed=("flags",))
 
 
 def _block_lines(lines, across, channels, lanes, vectors):

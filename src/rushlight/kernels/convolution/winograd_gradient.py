@@ -14,16 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiler.kernel import compiled, pool
 from ..language.builder import Builder
 from ..language.program import Program
-from ..machine.host import host, vector_registers
-from ..machine.scratch import scratch
+from ..machine.host import vector_registers
+from ..planning.layout import lanes_for
+from ..planning.plan import Launch, Plan
 from ..products.matmul_micro import Epilogue, micro_kernel
 from ..products.matmul_packing import turning
 from ..windows.staging import Numbers
+from .correlation import NANOSECONDS
 from .winograd_program import PLACES, TAPS, shared_widths, tile_line
 
+_SINGLE = np.dtype(np.float32)
 _PART = 64  # channels of a block
 _TILES = 64  # that are transformed together, where a row of them has no more
 _ENOUGH_CHUNKS = 8
@@ -249,55 +251,40 @@ def _pays(channels, out_channels, tiles):
     return tiles >= _LEAST_TILES and min(channels, out_channels) >= _FEWEST_CHANNELS
 
 
-class WinogradGradient:
-    """A weight gradient planned and compiled for one shape: call it with the output's gradient, the input and the result.
-
-    A result that is not finite everywhere is computed again by what ``plain()`` gives: see ``winograd.Winograd``.
-    """
-
-    def __init__(self, input_shape, weight_shape, out, padding, plain, vector_bytes=None):
-        self.plain = plain
-        samples, channels, height, width = input_shape
-        lanes = (vector_bytes or host().vector_bytes) // 4
-        rows = vector_registers() // 4
-        down, across = -(-out[0] // 2), -(-out[1] // 2)
-        lines = samples * down
-        part, out_part = _even_part(channels, lanes), _even_part(weight_shape[0], math.lcm(lanes, rows))
-        parts, out_parts = -(-channels // part), -(-weight_shape[0] // out_part)
-        sums = PLACES * part * out_part
-        wanted = min(-(-_ENOUGH_CHUNKS // (parts * out_parts)), _PARTIAL_ELEMENTS // (sums * parts * out_parts))
-        blocks = max(1, min(wanted, lines))
-        together = max(1, min(_TILES // across, -(-lines // blocks)))
-        columns = max(padding[1] + width, 2 * across + 2)
-        line_pitch, out_line_pitch = columns * part, 2 * across * out_part
-        rows_area = (2 * together + 2 * min(together, -(-together // down) + 1)) * line_pitch
-        tiles_step, out_tiles_step = together * across * part + lanes, together * across * out_part + lanes
-        self.area = rows_area + 2 * out_line_pitch + PLACES * (tiles_step + out_tiles_step)
-        self.flags, self.partial = weight_shape[0], blocks * parts * out_parts * sums
-        values = {
-            "channels": channels, "out_channels": weight_shape[0], "part_channels": part, "part_outputs": out_part,
-            "parts": parts, "out_parts": out_parts, "height": height, "width": width, "height_out": out[0],
-            "width_out": out[1], "row_start": -padding[0], "left": padding[1], "tiles_down": down,
-            "tiles_across": across, "tile_lines": lines, "blocks": blocks, "lines_together": together,
-            "line_pitch": line_pitch, "out_line_pitch": out_line_pitch, "rows_area": rows_area,
-            "out_rows_area": 2 * out_line_pitch, "tiles_step": tiles_step, "out_tiles_step": out_tiles_step,
-            "sums": sums, "area": self.area,
-        }  # fmt: skip
-        self.numbers = np.array([values[name] for name in NUMBERS], np.int64)
-        form = Form("f32", lanes, rows, vector_registers() * 3 // 4 // rows)
-        self.kernel = compiled(("winograd weight gradient", *form), lambda: gradient_program(form))
-
-    def __call__(self, grad, input, found):
-        flags = np.zeros(self.flags, np.int32)
-        self.kernel.threaded(*self.arguments(grad, input, found, flags))
-        if flags.any():
-            self.plain()(grad, input, found)
-
-    def arguments(self, grad, input, found, flags):
-        """What the program takes."""
-        own = scratch("winograd gradient", pool().scratch_areas * self.area, np.float32)
-        partial = scratch("winograd sums", self.partial, np.float32)
-        return grad, input, found, own, partial, flags, self.numbers
+def plan_gradient(input_shape, weight_shape, out, padding):
+    """The Plan of a weight's gradient, "found", from "grad" and "input"; "flags" are as those of `winograd.plan_winograd`."""
+    samples, channels, height, width = input_shape
+    lanes = lanes_for("f32")
+    rows = vector_registers() // 4
+    down, across = -(-out[0] // 2), -(-out[1] // 2)
+    lines = samples * down
+    part, out_part = _even_part(channels, lanes), _even_part(weight_shape[0], math.lcm(lanes, rows))
+    parts, out_parts = -(-channels // part), -(-weight_shape[0] // out_part)
+    sums = PLACES * part * out_part
+    wanted = min(-(-_ENOUGH_CHUNKS // (parts * out_parts)), _PARTIAL_ELEMENTS // (sums * parts * out_parts))
+    blocks = max(1, min(wanted, lines))
+    together = max(1, min(_TILES // across, -(-lines // blocks)))
+    columns = max(padding[1] + width, 2 * across + 2)
+    line_pitch, out_line_pitch = columns * part, 2 * across * out_part
+    rows_area = (2 * together + 2 * min(together, -(-together // down) + 1)) * line_pitch
+    tiles_step, out_tiles_step = together * across * part + lanes, together * across * out_part + lanes
+    area = rows_area + 2 * out_line_pitch + PLACES * (tiles_step + out_tiles_step)
+    values = {
+        "channels": channels, "out_channels": weight_shape[0], "part_channels": part, "part_outputs": out_part,
+        "parts": parts, "out_parts": out_parts, "height": height, "width": width, "height_out": out[0],
+        "width_out": out[1], "row_start": -padding[0], "left": padding[1], "tiles_down": down,
+        "tiles_across": across, "tile_lines": lines, "blocks": blocks, "lines_together": together,
+        "line_pitch": line_pitch, "out_line_pitch": out_line_pitch, "rows_area": rows_area,
+        "out_rows_area": 2 * out_line_pitch, "tiles_step": tiles_step, "out_tiles_step": out_tiles_step,
+        "sums": sums, "area": area,
+    }  # fmt: skip
+    form = Form("f32", lanes, rows, vector_registers() * 3 // 4 // rows)
+    numbers = tuple([values[name] for name in NUMBERS])
+    arguments = "grad", "input", "found", "windows", "sums", "flags", numbers
+    nanoseconds = samples * math.prod(out) * math.prod(weight_shape) * NANOSECONDS
+    launch = Launch(gradient_program, (form,), arguments, nanoseconds, "winograd_gradient")
+    own = [("windows", area, _SINGLE), ("sums", 0, _SINGLE, blocks * parts * out_parts * sums)]
+    return Plan([launch], {}, [("flags", weight_shape[0], np.dtype(np.int32))], own, zeroed=("flags",))
 
 
 def _even_part(channels, step):

@@ -10,6 +10,7 @@ from ..compiler.kernel import compiled
 from ..compiler.trace import Number, Trail, Untraceable, formula_of
 from ..language.value_types import NUMPY, scalar_of
 from ..machine.host import host
+from ..planning.layout import Layout
 from ..planning.plans import Plans
 from . import complex_numbers
 from . import plan as elementwise_plan
@@ -112,10 +113,13 @@ class Entry:
             out = plan.empty(self.dtype)
         if plan.flat:
             return self.run_flat(arguments, out)
-        kernel = self.strided_kernels.get(plan.kinds) or self._compile_strided(plan.kinds)
-        run = kernel.alone if plan.size < self.threshold else kernel.threaded
-        run(*arguments, out, *plan.arguments, *self.numbers)
+        self.strided_call(plan)(*arguments, out, *plan.arguments, *self.numbers)
         return out
+
+    def strided_call(self, plan):
+        """What runs the kernel for a Plan."""
+        kernel = self.strided_kernels.get(plan.kinds) or self._compile_strided(plan.kinds)
+        return kernel.alone if plan.size < self.threshold else kernel.threaded
 
     def _compile_strided(self, kinds):
         signature, lanes = self.signature, self.signature.lanes(host().vector_bytes)
@@ -199,8 +203,17 @@ def entry_of(op, array, options):
     return _entry(op, [array], options, None, None)
 
 
+def planned_entry(op, layouts, options, dtype, result):
+    """The Entry of operands of certain Layouts, None where one is absent; None where there is no kernel for them."""
+    kinds = tuple([layout if layout is None else (layout.dtype, layout.ndim == 0) for layout in layouts])
+    key = "planned", op, kinds, repr(options), dtype, result
+    if key not in _entries:
+        _entries[key] = _entry(op, layouts, options, dtype, result)
+    return _entries[key]
+
+
 def _entry(op, arrays, options, dtype, result):
-    """The Entry of a call; None where there is no kernel for it."""
+    """The Entry of a call, for arrays or Layouts; None where there is no kernel for it."""
     present = [a for a in arrays if a is not None]
     if not present or any(not a.dtype.isnative for a in present):
         return None
@@ -226,7 +239,8 @@ _OF_SIGN_BIT = {np.negative: lambda m, bits: bits ^ 0x8000, np.abs: lambda m, bi
 
 def _entry_of_bits(op, array):
     """The Entry of what only moves the sign of half precision: its bits need no float32, and NaN keeps its own."""
-    entry = made(op.name, _OF_SIGN_BIT[op.numpy], [array.view(_WORDS[2])], (), _WORDS[2], _WORDS[2], [False])
+    words = Layout((1,) * array.ndim, _WORDS[2])
+    entry = made(op.name, _OF_SIGN_BIT[op.numpy], [words], (), _WORDS[2], _WORDS[2], [False])
     if entry is not None:
         entry.dtype = array.dtype
     return entry

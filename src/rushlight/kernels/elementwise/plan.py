@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...base.arrays import result_order
+from ...base.shapes import contiguous_strides
 from .programs import DENSE, FIXED, NEAR, REVERSED, SPACED
 
 _KINDS = {0: FIXED, 1: DENSE, -1: REVERSED, **NEAR}  # of strides along the columns
@@ -31,6 +34,14 @@ class Plan:
         if self.order is None:
             return np.empty(self.shape, dtype)
         return np.empty(self.laid, dtype).transpose(self.back)
+
+    @property
+    def steps(self):
+        """The strides, in elements, of such an array."""
+        if self.order is None:
+            return contiguous_strides(self.shape)
+        laid = contiguous_strides(self.laid)
+        return tuple([laid[place] for place in self.back])
 
 
 def _steps(array, shape):
@@ -80,24 +91,27 @@ def _rows_of(dimensions, kinds):
 
 
 def make(arrays, out=None, casts=()):
-    """The Plan for these operands (arrays of one dimension or more) and, if given, the array of the result.
+    """The Plan for these operands (arrays of one dimension or more, or Layouts with strides) and, if given, the array of the
+    result.
 
-    ``casts`` says which operands are converted to another dtype on their way in. None where there is none: no elements, or strides that are no whole elements. ValueError for shapes that do not
-    broadcast.
+    ``casts`` says which operands are converted to another dtype on their way in. None where there is none: no elements, or
+    strides that are no whole elements. ValueError for shapes that do not broadcast.
     """
     plan = Plan()
     plan.shape = np.broadcast_shapes(*(a.shape for a in arrays)) if out is None else out.shape
     for array in arrays if out is not None else ():
         if np.broadcast_shapes(array.shape, out.shape) != out.shape:
             raise ValueError(f"an array of shape {array.shape} cannot be broadcast into one of shape {out.shape}")
-    plan.size = int(np.prod(plan.shape))
+    plan.size = math.prod(plan.shape)
     if plan.size == 0:
         return None
     plan.order = result_order(arrays, plan.shape, casts) if out is None else None
     if plan.order is not None:
         plan.laid = tuple([plan.shape[axis] for axis in plan.order])
         plan.back = tuple([plan.order.index(axis) for axis in range(len(plan.order))])
-    strides = [_steps(a, plan.shape) for a in (*arrays, plan.empty(np.int8) if out is None else out)]
+    strides = [_steps(a, plan.shape) for a in (arrays if out is None else (*arrays, out))]
+    if out is None:
+        strides.append([0 if length == 1 else step for length, step in zip(plan.shape, plan.steps)])
     if any(s is None for s in strides):
         return None
     dimensions = _widened(_collapsed(plan.shape, strides)) or [(1, [0] * len(strides))]

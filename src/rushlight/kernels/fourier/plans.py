@@ -24,11 +24,12 @@ class Stages(NamedTuple):
 
 
 class Tables(dict):
-    """Tables by what they are for. When they take too much memory, all are forgotten, and what was planned with them."""
+    """Tables by what they are for. When they take too much memory, all are forgotten, and what was planned with them: it is in
+    ``planned``, or forgotten by the functions ``forget``."""
 
     def __init__(self):
         super().__init__()
-        self.bytes, self.planned = 0, Plans()
+        self.bytes, self.planned, self.forget = 0, Plans(), []
 
     def remembered(self, make, *arguments):
         key = (make.__name__, *arguments)
@@ -40,6 +41,8 @@ class Tables(dict):
             if self.bytes + size > _MOST_BYTES:
                 self.clear()
                 self.planned.clear()
+                for forget in self.forget:
+                    forget()
                 self.bytes = 0
             self.bytes += size
             self[key] = found

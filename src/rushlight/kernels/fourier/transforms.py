@@ -6,75 +6,55 @@ import math
 
 import numpy as np
 
-from ...ops.fft import layout_of, scale_of
-from ...ops.moving import copied, write
-from ..language.value_types import NUMPY, scalar_of
-from ..planning.registry import kernel_for
+from ...ops.fft import order_of, scale_of
+from ...ops.moving import write
+from ..language.value_types import NUMPY
+from ..planning.layout import Layout, laid
+from ..planning.plan import HostStep, Plan, View
+from ..planning.runner import plan_for
 from . import rows as fourier_rows
 from .plans import tables
 from .programs import ROWS
-from .rows import COMPLEX
+from .rows import COMPLEX, ChirpedRows, Steps
 
 _SCALARS = {dtype: scalar for scalar, dtype in COMPLEX.items()}
-empty = np.empty
 
 
-class _Plan:
-    """A transform of arrays of one layout: the result's shape in memory's order, the steps that write it, and the axes by
-    which the result is seen (None: as it lies)."""
+class _Transform(Steps):
+    """The steps of a transform of "self". The ``shape`` of the result "out" is that in memory, where its axes lie in an
+    ``order``; so "memory" has it."""
 
-    __slots__ = ("axes", "dtype", "shape", "steps")
+    def __init__(self, x, order, shape, dtype):
+        super().__init__()
+        self.order, self.shape = tuple(order), tuple(shape)
+        self.is_turned = self.order != tuple(range(len(self.order)))
+        self.views = {"turned": View("self", order=self.order), "memory": View("out", order=self.order)}
+        self.copied = {}
+        seen = tuple([self.shape[self.order.index(axis)] for axis in range(len(self.order))])
+        self.out = laid(seen, dtype, self.order) if self.is_turned else Layout(seen, dtype)
+        self.memory = "memory" if self.is_turned else "out"
+        self.lies = x.turned(self.order)  # the Layout of "self" with its axes in that order
+        self.turned = "turned" if self.is_turned else "self"
 
-    def __init__(self, shape, dtype, order):
-        self.shape, self.dtype, self.steps = tuple(shape), dtype, []
-        self.axes = None if list(order) == [*range(len(order))] else tuple(int(a) for a in np.argsort(order))
+    def plain(self):
+        """The name of a plain array of the operand's numbers, its axes in the order."""
+        if not self.lies.is_plain:
+            self.copied[self.turned] = None
+        return self.turned
 
-    def function(self):
-        """What computes the transform of an array."""
-        shape, dtype, axes = self.shape, self.dtype, self.axes
-        first, *others = self.steps
+    def space(self, name, shape, dtype):
+        """The name of memory for the steps alone."""
+        self.scratch.append((name, tuple(shape), dtype))
+        return name
 
-        def run_one(array):
-            out = empty(shape, dtype)
-            first(array, out)
-            return out
+    def host(self, function, *arguments):
+        self.launches.append(HostStep(function, arguments))
 
-        def run_all(array):
-            out = run_one(array)
-            for step in others:
-                step(out, out)
-            return out if axes is None else out.transpose(axes)
-
-        return run_all if others or axes else run_one
-
-
-def _planned(make, array, *arguments):
-    """The result of what ``make`` plans for an array of this layout; NotImplemented where it gives None."""
-    key = make, array.shape, array.strides, array.dtype, arguments
-    run = tables.planned.get(key)
-    if run is None:
-        plan = make(array, *arguments) if array.size and array.dtype.isnative else None
-        run = tables.planned[key] = _declined if plan is None else plan.function()
-    return run(array) if array.flags.aligned else NotImplemented
-
-
-def _declined(array):
-    return NotImplemented
-
-
-@kernel_for("fft_c2c")
-def fft_c2c(self, dim, norm, forward):
-    return _planned(_plan_c2c, self, tuple(dim), norm, forward)
-
-
-@kernel_for("fft_r2c")
-def fft_r2c(self, dim, norm, onesided):
-    return _planned(_plan_r2c, self, tuple(dim), norm, onesided)
-
-
-@kernel_for("fft_c2r")
-def fft_c2r(self, dim, norm, length):
-    return _planned(_plan_c2r, self, tuple(dim), norm, length)
+    def plan(self):
+        used = {name for each in self.launches for name in each.arguments if name.__class__ is str} | {*self.copied}
+        used |= {view.of for name, view in self.views.items() if name in used}
+        views = {name: view for name, view in self.views.items() if name in used}
+        return Plan(self.launches, {"out": self.out}, self.scratch, self.own, views=views, copied=self.copied)
 
 
 # ---------------------------------------------------------------- layouts
@@ -94,12 +74,10 @@ def _uniform(shape, strides):
     return distance
 
 
-def _in_order(array, order, unit):
-    """Shape and strides of an array seen in another order of its axes; in ``unit`` bytes, None if these are no multiples."""
-    shape = [array.shape[d] for d in order]
-    if any(stride % unit for stride in array.strides):
-        return shape, None
-    return shape, [array.strides[d] // unit for d in order]
+def _numbers(layout, unit):
+    """The strides of a layout in ``unit`` bytes; None if these are no multiples."""
+    strides = layout.spread().strides
+    return None if any(stride % unit for stride in strides) else [stride // unit for stride in strides]
 
 
 def _lies_in_rows(shape, strides, element):
@@ -110,36 +88,32 @@ def _lies_in_rows(shape, strides, element):
 # ---------------------------------------------------------------- steps
 
 
-def _row_step(length, count, scalar, x_row, inverse, scale, view):
-    """A step over rows of complex numbers, of any length; ``view`` gives the array by rows."""
+def _row_step(steps, x, out, length, count, scalar, x_row, inverse, scale):
+    """A step over rows of complex numbers, of any length; those of other lengths than there are programs for are plain."""
     if fourier_rows.smooth(length):
-        return fourier_rows.rows(length, count, scalar, x_row, 2 * length, inverse, scale)
-    run = fourier_rows.chirped_rows(length, count, scalar, inverse, scale)
-    return lambda x, out: run(np.ascontiguousarray(view(x)).reshape(count, length), out.reshape(count, length))
+        fourier_rows.rows(steps, x, out, length, count, scalar, x_row, 2 * length, inverse, scale)
+    else:
+        steps.launches.append(ChirpedRows(length, count, scalar, inverse, scale, (x, out)))
 
 
-def _first_step(array, order, scalar, inverse, scale):
+def _first_step(steps, scalar, inverse, scale):
     """The step over the last axis of the order, from an array of complex numbers into the result."""
-    size = NUMPY[scalar].itemsize
-    shape, strides = _in_order(array, order, size)
+    shape, strides, out = steps.lies.shape, _numbers(steps.lies, NUMPY[scalar].itemsize), steps.memory
     length, count = shape[-1], math.prod(shape[:-1])
     rows = _lies_in_rows(shape, strides, 2)
-    if rows or not fourier_rows.smooth(length):
-        x_row = _uniform(shape[:-1], strides[:-1]) if rows else 0
-        return _row_step(length, count, scalar, x_row, inverse, scale, lambda x: x.transpose(order))
+    if not fourier_rows.smooth(length):
+        return _row_step(steps, steps.plain(), out, length, count, scalar, 0, inverse, scale)
+    if rows:
+        x_row = _uniform(shape[:-1], strides[:-1])
+        return _row_step(steps, "self", out, length, count, scalar, x_row, inverse, scale)
     if strides is not None and len(shape) > 1 and strides[-2] == 2 and shape[-2] > 1:
         distance, inner = _uniform(shape[:-2], strides[:-2]), shape[-2]
         if distance is not None and fourier_rows.takes_columns(length, inner, scalar):
-            outer = count // inner
-            x, out = (distance, strides[-1]), (2 * inner * length, 2 * length)
-            return fourier_rows.columns(length, outer, inner, scalar, x, out, inverse, scale, ROWS)
-    run = fourier_rows.rows(length, count, scalar, 2 * length, 2 * length, inverse, scale)
-
-    def copied_first(x, out):
-        _copy(x.transpose(order), out)
-        run(out, out)
-
-    return copied_first
+            x_steps, out_steps = (distance, strides[-1]), (2 * inner * length, 2 * length)
+            sizes = length, count // inner, inner, scalar, x_steps, out_steps, inverse, scale
+            return fourier_rows.columns(steps, "self", out, *sizes, ROWS)
+    steps.host(_copy, steps.turned, out)
+    return fourier_rows.rows(steps, out, out, length, count, scalar, 2 * length, 2 * length, inverse, scale)
 
 
 def _copy(source, target):
@@ -149,138 +123,129 @@ def _copy(source, target):
     write(target, source)
 
 
-def _axis_step(shape, axis, scalar, inverse, scale):
-    """The step over another axis of the result, from what lies as it does, or in place."""
+def _axis_step(steps, x, out, shape, axis, scalar, inverse, scale):
+    """The step over another axis of arrays of a shape, from one into another, or in place."""
     length, inner = shape[axis], math.prod(shape[axis + 1 :])
     outer = math.prod(shape[:axis])
     if fourier_rows.takes_columns(length, inner, scalar):
         distances = 2 * length * inner, 2 * inner
-        return fourier_rows.columns(length, outer, inner, scalar, distances, distances, inverse, scale)
-    run = _row_step(length, outer * inner, scalar, 2 * length, inverse, scale, lambda x: x)
-
-    def through_rows(x, out):
-        view = np.moveaxis(x, axis, -1)
-        turned = np.empty(view.shape, view.dtype)
-        _copy(view, turned)
-        run(turned, turned)
-        _copy(turned, np.moveaxis(out, axis, -1))
-
-    return through_rows
+        fourier_rows.columns(steps, x, out, length, outer, inner, scalar, distances, distances, inverse, scale)
+        return
+    order = tuple([d for d in range(len(shape)) if d != axis] + [axis])
+    rows = steps.space(f"rows{axis}", [shape[d] for d in order], COMPLEX[scalar])
+    steps.views |= {f"from{axis}": View(x, order=order), f"to{axis}": View(out, order=order)}
+    steps.host(_copy, f"from{axis}", rows)
+    _row_step(steps, rows, rows, length, outer * inner, scalar, 2 * length, inverse, scale)
+    steps.host(_copy, rows, f"to{axis}")
 
 
-def _add_axes(plan, order, dims, scalar, inverse, scale):
-    """The steps over the axes of the result that stand for ``dims``."""
-    for d in dims:
-        plan.steps.append(_axis_step(plan.shape, order.index(d), scalar, inverse, scale))
-        scale = 1.0
+def _add_axes(steps, dims, scalar, inverse):
+    """The steps over the axes of the result, but for its last, that stand for ``dims``."""
+    for axis in reversed(range(len(steps.shape) - 1)):
+        if steps.order[axis] in dims:
+            _axis_step(steps, steps.memory, steps.memory, steps.shape, axis, scalar, inverse, 1.0)
 
 
-def _plan_c2c(array, dims, norm, forward):
-    scalar = _SCALARS.get(array.dtype)
-    order = layout_of(array, dims, None)
-    lengths = [array.shape[d] for d in dims]
-    if scalar is None or min(lengths, default=1) < 2:
+@plan_for("fft_c2c")
+def fft_c2c(self: Layout, dim, norm, forward):
+    scalar, lengths = _SCALARS.get(self.dtype), [self.shape[d] for d in dim]
+    if scalar is None or min(lengths, default=1) < 2 or not self.size:
         return None
-    plan = _Plan([array.shape[d] for d in order], array.dtype, order)
-    plan.steps.append(_first_step(array, order, scalar, not forward, scale_of(norm, math.prod(lengths), forward)))
-    _add_axes(plan, order, [d for d in reversed(order[:-1]) if d in dims], scalar, not forward, 1.0)
-    return plan
+    order = order_of(self.spread(), dim, None)
+    steps = _Transform(self, order, [self.shape[d] for d in order], self.dtype)
+    _first_step(steps, scalar, not forward, scale_of(norm, math.prod(lengths), forward))
+    _add_axes(steps, dim, scalar, not forward)
+    return steps.plan()
 
 
 # ---------------------------------------------------------------- real numbers
 
 
-def _plan_r2c(array, dims, norm, onesided):
-    scalar = scalar_of(array.dtype)
-    last, others = dims[-1], dims[:-1]
-    if scalar not in COMPLEX or min(array.shape[d] for d in dims) < 2:
+@plan_for("fft_r2c")
+def fft_r2c(self: Layout, dim, norm, onesided):
+    scalar, (*others, last) = self.scalar, dim
+    if scalar not in COMPLEX or min([self.shape[d] for d in dim]) < 2 or not self.size:
         return None
-    order = layout_of(array, dims, last)
-    length = array.shape[last]
-    shape = [array.shape[d] for d in order]
-    count = array.size // length
-    kept = length // 2 + 1 if onesided else length
-    plan = _Plan([*shape[:-1], kept], COMPLEX[scalar], order)
-    scale = scale_of(norm, math.prod([array.shape[d] for d in dims]), True)
-    half = length // 2
+    order = order_of(self.spread(), dim, last)
+    length, half = self.shape[last], self.shape[last] // 2
+    shape = [self.shape[d] for d in order]
+    count, kept = self.size // length, half + 1 if onesided else length
+    steps = _Transform(self, order, [*shape[:-1], kept], COMPLEX[scalar])
+    scale = scale_of(norm, math.prod([self.shape[d] for d in dim]), True)
     if onesided and length % 2 == 0 and fourier_rows.smooth(half):
-        _, strides = _in_order(array, order, NUMPY[scalar].itemsize)
+        strides = _numbers(steps.lies, NUMPY[scalar].itemsize)
         lies = _lies_in_rows(shape, strides, 1)
-        x_row = _uniform(shape[:-1], strides[:-1]) if lies else length
-        run = fourier_rows.rows(half, count, scalar, x_row, 2 * kept, False, scale, "forward", 0)
-        plan.steps.append(run if lies else lambda x, out: run(copied(x.transpose(order)), out))
+        x, x_row = ("self", _uniform(shape[:-1], strides[:-1])) if lies else (steps.plain(), length)
+        fourier_rows.rows(steps, x, steps.memory, half, count, scalar, x_row, 2 * kept, False, scale, "forward")
     else:
-        run = _row_step(length, count, scalar, 2 * length, False, scale, lambda x: x)
-
-        def by_complex_numbers(x, out):
-            space = out if kept == length else np.empty(shape, out.dtype)
-            np.copyto(space, x.transpose(order))
-            run(space, space)
-            if space is not out:
-                np.copyto(out, space[..., :kept])
-
-        plan.steps.append(by_complex_numbers)
-    _add_axes(plan, order, [d for d in reversed(order[:-1]) if d in others], scalar, False, 1.0)
-    return plan
+        space = steps.memory if kept == length else steps.space("whole", shape, COMPLEX[scalar])
+        steps.host(np.copyto, space, steps.turned)
+        _row_step(steps, space, space, length, count, scalar, 2 * length, False, scale)
+        if kept < length:
+            steps.views["kept"] = View(space, index=(..., slice(kept)))
+            steps.host(np.copyto, steps.memory, "kept")
+    _add_axes(steps, others, scalar, False)
+    return steps.plan()
 
 
-def _plan_c2r(array, dims, norm, length):
-    scalar = _SCALARS.get(array.dtype)
-    last, others = dims[-1], dims[:-1]
-    if scalar is None or length < 2 or min([array.shape[d] for d in others], default=2) < 2:
+@plan_for("fft_c2r")
+def fft_c2r(self: Layout, dim, norm, length):
+    scalar, (*others, last) = _SCALARS.get(self.dtype), dim
+    if scalar is None or length < 2 or min([self.shape[d] for d in others], default=2) < 2 or not self.size:
         return None
-    if array.shape[last] <= length // 2:
+    if self.shape[last] <= length // 2:
         return None
     # As if the other axes were transformed first, by a transform of their own.
-    order = [d for d in layout_of(array, others or dims, None) if d != last] + [last]
-    spectra = [array.shape[d] for d in order]
-    plan = _Plan([*spectra[:-1], length], NUMPY[scalar], order)
-    scale = scale_of(norm, math.prod([array.shape[d] for d in others]) * length, False)
-    through = _Plan(spectra, array.dtype, order)
-    _add_axes(through, order, [d for d in reversed(order) if d in others], scalar, True, 1.0)
-    finish = _spectra_step(array, order, plan.shape, scalar, scale, bool(others))
-    if not others:
-        plan.steps.append(finish)
-        return plan
-
-    def after_the_others(x, out):
-        x, space = x.transpose(order), np.empty(spectra, x.dtype)
-        if not x.flags.c_contiguous:
-            _copy(x, space)
-            x = space
-        for step in through.steps:
-            step(x, space)
-            x = space
-        finish(space, out)
-
-    plan.steps.append(after_the_others)
-    return plan
+    order = [d for d in order_of(self.spread(), others or dim, None) if d != last] + [last]
+    spectra = [self.shape[d] for d in order]
+    steps = _Transform(self, order, [*spectra[:-1], length], NUMPY[scalar])
+    scale = scale_of(norm, math.prod([self.shape[d] for d in others]) * length, False)
+    source = None
+    if others:
+        space = steps.space("spectra", spectra, self.dtype)
+        source = steps.turned
+        if not steps.lies.is_plain:
+            steps.host(_copy, source, space)
+            source = space
+        for axis in reversed(range(len(order) - 1)):
+            if order[axis] in others:
+                _axis_step(steps, source, space, spectra, axis, scalar, True, 1.0)
+                source = space
+    _spectra_step(steps, source, spectra, scalar, scale)
+    return steps.plan()
 
 
-def _spectra_step(array, order, shape, scalar, scale, ordered):
-    """The step from halves of spectra to real numbers of ``shape``; ``ordered``: they lie in that order, else as in the array."""
-    length, half = shape[-1], shape[-1] // 2
-    spectra = [array.shape[d] for d in order]
-    count = math.prod(spectra[:-1])
-    axes = [*range(len(order))] if ordered else order
+def _spectra_step(steps, source, spectra, scalar, scale):
+    """The step from halves of spectra, those of "self" or of a plain ``source``, to the real numbers of the result."""
+    length, half = steps.shape[-1], steps.shape[-1] // 2
+    count, out = math.prod(spectra[:-1]), steps.memory
     if length % 2 == 0 and fourier_rows.smooth(half):
-        _, strides = _in_order(array, order, NUMPY[scalar].itemsize)
-        lies = ordered or _lies_in_rows(spectra, strides, 2)
-        half_row = 2 * spectra[-1] if ordered or not lies else _uniform(spectra[:-1], strides[:-1])
-        run = fourier_rows.rows(half, count, scalar, length, length, True, 2 * scale, "backward", half_row)
-        if lies:
-            return lambda x, out: run(out, out, x)
-        return lambda x, out: run(out, out, np.ascontiguousarray(x.transpose(axes)))
-    run = _row_step(length, count, scalar, 2 * length, True, scale, lambda x: x)
+        half_row = 2 * spectra[-1]
+        if source is None:
+            strides = _numbers(steps.lies, NUMPY[scalar].itemsize)
+            if _lies_in_rows(spectra, strides, 2):
+                source, half_row = "self", _uniform(spectra[:-1], strides[:-1])
+        given = source or steps.plain(), half_row
+        fourier_rows.rows(steps, out, out, half, count, scalar, length, length, True, 2 * scale, "backward", *given)
+        return
+    whole = steps.space("whole", steps.shape, COMPLEX[scalar])
+    steps.host(_fill_spectra, source or steps.turned, whole)
+    _row_step(steps, whole, whole, length, count, scalar, 2 * length, True, scale)
+    steps.host(_real_parts, whole, out)
 
-    def by_whole_spectra(x, out):
-        whole, x = np.empty(shape, x.dtype), x.transpose(axes)
-        whole[..., : half + 1] = x[..., : half + 1]
-        whole[..., 0].imag = 0
-        if length % 2 == 0:
-            whole[..., half].imag = 0
-        np.conjugate(x[..., (length - 1) // 2 : 0 : -1], out=whole[..., half + 1 :])
-        run(whole, whole)
-        np.copyto(out, whole.real)
 
-    return by_whole_spectra
+def _fill_spectra(x, whole):
+    """Whole spectra of real numbers, of which ``x`` has halves; numbers that must be real are taken for such."""
+    length, half = whole.shape[-1], whole.shape[-1] // 2
+    whole[..., : half + 1] = x[..., : half + 1]
+    whole[..., 0].imag = 0
+    if length % 2 == 0:
+        whole[..., half].imag = 0
+    np.conjugate(x[..., (length - 1) // 2 : 0 : -1], out=whole[..., half + 1 :])
+
+
+def _real_parts(whole, out):
+    np.copyto(out, whole.real)
+
+
+tables.forget += [fft_c2c.forget, fft_r2c.forget, fft_c2r.forget]

@@ -17,8 +17,9 @@ _METH_FASTCALL = 0x0080
 HEADER = object.__basicsize__  # bytes of a Python object before its own fields
 CLASS = HEADER - 8  # where its type stands: the last field of the header, with or without a global lock
 LIST_ITEMS, LIST_SIZE = list.__basicsize__ - 16, HEADER  # of PyListObject: ob_item and ob_size
+TUPLE_ITEMS = tuple.__basicsize__  # of PyTupleObject: ob_item itself
 _API = ("PyErr_BadArgument", "PyErr_Occurred", "PyLong_AsSsize_t", "PyFloat_AsDouble", "PyEval_SaveThread")
-_API += ("PyEval_RestoreThread", "Py_IncRef")
+_API += ("PyEval_RestoreThread", "Py_IncRef", "PyBytes_FromStringAndSize")
 
 
 class _MethodDefinition(ctypes.Structure):
@@ -40,7 +41,13 @@ _new_function.argtypes = (ctypes.POINTER(_MethodDefinition), ctypes.c_void_p, ct
 def python_symbols():
     """Addresses of what the entry points use of CPython and NumPy."""
     addresses = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _API}
-    return {**addresses, "ndarray_type": id(np.ndarray), "list_type": id(list), "none": id(None)}
+    return {
+        **addresses,
+        "ndarray_type": id(np.ndarray),
+        "list_type": id(list),
+        "tuple_type": id(tuple),
+        "none": id(None),
+    }
 
 
 def built_in(name, address):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
-from ..compiler.kernel import compiled
 from ..language.builder import Builder
 from ..language.program import Program
 from ..machine.host import lanes
-from ..planning.registry import kernel_for
+from ..planning.layout import Layout, copies
+from ..planning.plan import Condition, Launch, Made, Passed, Plan
+from ..planning.runner import plan_for
 from ..rows.extremes import all_inside
-from .indexing import ADDED, ALONE, POSITIONS, add_rows, are_plain
+from .indexing import ADDED, NANOSECONDS, POSITIONS
+from .writing import LISTED, add_rows
 
+_INT64 = np.dtype(np.int64)
 _VECTORS = 4  # of a row, that one pass over a bag adds up
 _SHARE = 1 << 13  # elements of the table that a chunk reads
 
@@ -70,52 +74,80 @@ def pool_rows(scalar, index_scalar, lanes, vectors, mode, scaled):
     return Program("pool_rows", [builder.function])
 
 
-@kernel_for("pooled_rows")
-def pooled_rows(weight, rows, starts, ends, factors, mode, scale_grad_by_freq, sparse=False):
-    given = [weight, rows, starts, ends] if factors is None else [weight, rows, starts, ends, factors]
-    if not _takes(weight, rows, factors) or not are_plain(*given) or not all_inside(rows, weight.shape[0]):
-        return NotImplemented
-    if not starts.size or not weight.shape[1] or weight.shape[0] > 1 << 31:
-        return NotImplemented
-    return pooled(weight, rows, starts, ends, factors, mode)
+@plan_for("pooled_rows")
+def pooled_rows(
+    weight: Layout, rows: Layout, starts: Layout, ends: Layout, factors: Layout | None, mode, scale_grad_by_freq: Passed,
+    sparse: Passed,
+):  # fmt: skip
+    plan = pooled(weight, rows, starts, ends, factors, mode)
+    return plan and plan._replace(conditions=[Condition(all_inside, ("rows", weight.shape[0]))])
 
 
-def pooled(weight, rows, starts, ends, factors, mode, order=None):
-    """Run the program `pool_rows`: the result, and for "max" which rows gave it. All row numbers are within bounds."""
+def pooled(
+    weight,
+    rows,
+    starts,
+    ends,
+    factors,
+    mode,
+    order=None,
+    names=("weight", "rows", "starts", "ends", "factors", "order"),
+):
+    """The Plan of the program `pool_rows`: the result, and for "max" which rows gave it. All row numbers are within bounds."""
+    given = [each for each in (weight, rows, starts, ends, factors, order) if each is not None]
+    if not _takes(weight, rows, factors) or not all(each.is_plain for each in given):
+        return None
     bags, width = starts.size, weight.shape[1]
-    found = np.empty((bags, width), weight.dtype)
-    places = np.empty(found.shape if mode == "max" else (0,), np.int64)
+    if not bags or not width or weight.shape[0] > 1 << 31:
+        return None
+    found, places = Layout((bags, width), weight.dtype), Layout((bags, width) if mode == "max" else (0,), _INT64)
     count = lanes(weight.itemsize)
     vectors = min(math.ceil(width / count), _VECTORS)
     scaled = factors is not None if order is None else "by order"
-    key = (ADDED[weight.dtype], POSITIONS[rows.dtype], count, vectors, mode, scaled)
-    kernel = compiled(("pool_rows", *key), lambda: pool_rows(*key))
+    form = (ADDED[weight.dtype], POSITIONS[rows.dtype], count, vectors, mode, scaled)
     share = max(1, _SHARE * bags // (rows.size * width + 1))
-    run = kernel.alone if rows.size * width <= ALONE else kernel.threaded
-    run(weight, rows, starts, ends, factors, *([] if order is None else [order]), found, places, width, bags, share)
-    return found, places
+    arguments = [None if each is None else name for each, name in zip((weight, rows, starts, ends, factors), names)]
+    arguments += ([] if order is None else [names[5]]) + ["found", "places", width, bags, share]
+    launch = Launch(pool_rows, form, tuple(arguments), rows.size * width * NANOSECONDS)
+    return Plan([launch], {"found": found, "places": places})
 
 
-@kernel_for("pooled_rows_gradient")
-def pooled_rows_gradient(grad, rows, starts, ends, factors, length, mode, scale_grad_by_freq):
-    if not grad.size or not _takes(grad, rows, factors) or not all_inside(rows, length):
-        return NotImplemented
+def _owners(rows, starts, ends):
+    """The bag that each row number is in; NotImplemented where some are in no bag, or in several."""
     counts = ends - starts
     owner = np.repeat(np.arange(len(counts)), counts)
     if len(owner) != len(rows) or starts[0] or (starts[1:] != ends[:-1]).any():
-        return NotImplemented  # row numbers that are in no bag, or in several
-    scales = factors
+        return NotImplemented
+    return owner
+
+
+def _scales(rows, starts, ends, factors, mode, by_frequency, dtype):
+    """What the gradient of each row is multiplied with."""
+    counts, scales = ends - starts, factors
     if mode == "mean":
-        scales = np.repeat((1 / np.maximum(counts, 1)).astype(grad.dtype), counts)
+        scales = np.repeat((1 / np.maximum(counts, 1)).astype(dtype), counts)
         scales = scales if factors is None else scales * factors
-    if scale_grad_by_freq:
-        each = (1 / np.bincount(rows)[rows]).astype(grad.dtype)
+    if by_frequency:
+        each = (1 / np.bincount(rows)[rows]).astype(dtype)
         scales = each if scales is None else scales * each
-    found = np.empty((length, grad.shape[1]), grad.dtype)
-    rows, grad = np.ascontiguousarray(rows), np.ascontiguousarray(grad)
-    scales = None if scales is None else np.ascontiguousarray(scales)
-    add_rows(found, rows, grad, owner, scales, 1, length, grad.shape[1], 1)
-    return found
+    return np.ascontiguousarray(scales)
+
+
+@plan_for("pooled_rows_gradient")
+def pooled_rows_gradient(
+    grad: Layout, rows: Layout, starts: Layout, ends: Layout, factors: Layout | None, length, mode, scale_grad_by_freq
+):
+    if not grad.size or not rows.size or not _takes(grad, rows, factors):
+        return None
+    out, made, scales = Layout((length, grad.shape[1]), grad.dtype), {}, None
+    made["owner"] = Made(_owners, ("rows", "starts", "ends"))
+    if mode == "mean" or scale_grad_by_freq or factors is not None:
+        scales, given = "scales", None if factors is None else "factors"
+        scale = partial(_scales, mode=mode, by_frequency=scale_grad_by_freq, dtype=grad.dtype)
+        made[scales] = Made(scale, ("rows", "starts", "ends", given))
+    launch = add_rows(out, rows, ("out", "rows", "grad"), ("owner", scales), 1, length, grad.shape[1], 1)
+    return Plan([launch], {"out": out}, thread_scratch=LISTED, made=made, copied=copies(grad=grad, rows=rows),
+                conditions=[Condition(all_inside, ("rows", length))])  # fmt: skip
 
 
 def _takes(values, rows, factors):

@@ -8,24 +8,25 @@ import numpy as np
 
 from ...base.arrays import is_channels_last
 from ...base.shapes import contiguous_strides
-from ...ops.moving import write
-from ..compiler.kernel import compiled
+from ...ops.join import APART
 from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import pointer
 from ..machine.host import lanes
-from ..planning.array_lists import begins
-from ..planning.registry import kernel_for
-from .indexing import MOVED
+from ..planning.layout import Layout, Layouts
+from ..planning.plan import Launch, Plan, View
+from ..planning.runner import plan_for
+from .indexing import MOVED, NANOSECONDS
 
-_ALONE = 1 << 14  # elements that are copied before another thread has come to help
 _CHUNK = 1 << 14  # elements of a chunk
 _SIZES = (*MOVED, 16)  # of elements
 _NARROW = 4  # columns of a part that are copied one by one, not as a vector under a mask
 _HALVINGS = 15
 _FEW, _ZIPPED = 4, (4, 8)  # arrays that are zipped, bytes of their elements
-_APART = 1 << 13  # elements of a part, on average, that are worth a copy of their own
-_COMPLEX = {np.dtype(np.float32): np.dtype(np.complex64), np.dtype(np.float64): np.dtype(np.complex128)}
+_COMPLEX: dict[np.dtype, np.dtype] = {
+    np.dtype(np.float32): np.dtype(np.complex64),
+    np.dtype(np.float64): np.dtype(np.complex128),
+}
 _MOST = 1 << _HALVINGS  # parts of one launch: their addresses lie on the caller's stack
 
 
@@ -107,129 +108,90 @@ def zip_parts(scalar, lanes, count):
     return Program("zip_parts", [builder.function])
 
 
-def zipped(arrays):
-    """Contiguous arrays of one shape and dtype, few of them, stacked along a new last dimension; None where no program fits."""
-    first, count = arrays[0], len(arrays)
-    size, length = first.itemsize, first.size
-    if not 2 <= count <= _FEW or size not in _ZIPPED or not length:
+def _zip(names, each, out):
+    """The Launch that makes ``out`` of contiguous arrays like ``each``, zipped; None where no program fits."""
+    size, count = each.dtype.itemsize, len(names)
+    if not 2 <= count <= _FEW or size not in _ZIPPED or not each.size:
         return None
-    out, scalar, width = np.empty((*first.shape, count), first.dtype), MOVED[size], lanes(size)
-    kernel = compiled(("zip_parts", scalar, width, count), lambda: zip_parts(scalar, width, count))
-    run = kernel.alone if count * length <= _ALONE else kernel.threaded
-    run(*arrays, out, length)
-    return out
+    return Launch(
+        zip_parts, (MOVED[size], lanes(size), count), (*names, out, each.size), count * each.size * NANOSECONDS
+    )
 
 
-@kernel_for("complex_of_parts")
-def complex_of_parts(real, imag):
+@plan_for("complex_of_parts")
+def complex_of_parts(real: Layout, imag: Layout):
     kind = _COMPLEX.get(real.dtype)
-    fits = kind is not None and imag.dtype is real.dtype and imag.shape == real.shape
-    if not fits or not (real.flags.c_contiguous and imag.flags.c_contiguous):
-        return NotImplemented
-    found = zipped([real, imag])
-    return NotImplemented if found is None else found.view(kind)[..., 0]
+    if kind is None or imag != real or not real.is_plain:
+        return None
+    launch = _zip(("real", "imag"), real, "out")
+    return launch and Plan([launch], {"out": Layout(real.shape, kind)})
 
 
-@kernel_for("cat")
-def cat(tensors, dim):
+@plan_for("cat")
+def cat(tensors: Layouts, dim):
     first = tensors[0]
     axis = dim + first.ndim if dim < 0 else dim
     if not 0 <= axis < first.ndim:
-        return NotImplemented
+        return None
     return _joined(tensors, axis, first.shape[:axis], first.shape[axis + 1 :])
 
 
-@kernel_for("stack")
-def stack(tensors, dim):
+@plan_for("stack")
+def stack(tensors: Layouts, dim):
     first = tensors[0]
     axis = dim + first.ndim + 1 if dim < 0 else dim
     if not 0 <= axis <= first.ndim:
-        return NotImplemented
-    return _joined(tensors, -1, first.shape[:axis], first.shape[axis:])
+        return None
+    before, behind = first.shape[:axis], first.shape[axis:]
+    if axis == first.ndim and first.is_plain and tensors.count(first) == len(tensors):
+        names = [f"part{number}" for number in range(len(tensors))]
+        launch = _zip(names, first, "out")
+        if launch:
+            views = {name: View("tensors", index=number) for number, name in enumerate(names)}
+            return Plan([launch], {"out": Layout((*before, len(tensors)), first.dtype)}, views=views)
+    return _joined(tensors, None, before, behind)
 
 
-def _joined(arrays, joined, before, behind):
-    """Arrays joined along their dimension ``joined`` (-1: none), which in the result lies between the dimensions ``before``
-    and ``behind``; NotImplemented where they do not fit."""
-    arrays = arrays if arrays.__class__ is list else list(arrays)
-    first, inner = arrays[0], math.prod(behind)
-    size = first.itemsize
-    if len(arrays) > _MOST or size not in _SIZES:
-        return NotImplemented
-    starts, pitches = np.empty(len(arrays) + 1, np.int64), None
-    if not begins(arrays, joined, inner, starts):
-        if first.ndim in (4, 5) and is_channels_last(first):
-            return NotImplemented
-        pitches = None if joined < 0 else _pitches(arrays, joined, inner, starts)
-        if pitches is None and first.size >= _APART:
-            return _written(arrays, joined, len(before))
-        if pitches is None:
-            arrays = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in arrays]
-            if not begins(arrays, joined, inner, starts):
-                return NotImplemented
-    elif joined < 0 and inner == 1:
-        found = zipped(arrays)
-        if found is not None:
-            return found
-    if not inner:
-        return NotImplemented
-    if pitches is None:
-        pitches = np.diff(starts)
-    width, outer = int(starts[-1]), math.prod(before)
-    out = np.empty((*before, width // inner, *behind), first.dtype)
+def _joined(parts, joined, before, behind):
+    """The Plan of arrays joined along their dimension ``joined`` (None: a new one), which in the result lies between the
+    dimensions ``before`` and ``behind``; None where they do not fit."""
+    first, size, inner = parts[0], parts[0].dtype.itemsize, math.prod(behind)
+    shape = (*before, *behind)
+    lengths = [1 if joined is None else part.shape[joined] for part in parts if part.ndim == first.ndim]
+    around = [part.shape if joined is None else part.shape[:joined] + part.shape[joined + 1 :] for part in parts]
+    if len(parts) > _MOST or size not in _SIZES or around.count(shape) != len(parts) or len(lengths) != len(parts):
+        return None
+    if any(part.dtype != first.dtype for part in parts) or not inner:
+        return None
+    pitches, copied = [length * inner for length in lengths], {}
+    if not all(part.is_plain for part in parts):
+        if first.ndim in (4, 5) and is_channels_last(first.spread()):
+            return None
+        found = [None if joined is None else _pitch(part, joined) for part in parts]
+        if None not in found:
+            pitches = found
+        elif first.size >= APART:
+            return None
+        else:
+            copied = {"tensors": None}
+    out, outer, words = Layout((*before, sum(lengths), *behind), first.dtype), math.prod(before), 1
     if not out.size:
-        return out
+        return Plan([], {"out": out})
     if size == 16:  # complex128: two words each
-        size, width, starts, pitches = 8, width * 2, starts * 2, pitches * 2
-    count, scalar = lanes(size), MOVED[size]
-    kernel = compiled(("join_parts", scalar, count), lambda: join_parts(scalar, count))
+        size, words = 8, 2
+    starts = np.cumsum([0, *lengths]) * (inner * words)
+    width = int(starts[-1])
     rows, columns = max(1, _CHUNK // width), min(width, _CHUNK)
-    run = kernel.alone if outer * width <= _ALONE else kernel.threaded
-    run(arrays, starts, pitches, out, outer, width, len(arrays), rows, columns, math.ceil(width / columns))
-    return out
+    sizes = outer, width, len(parts), rows, columns, math.ceil(width / columns)
+    arguments = "tensors", starts, np.array(pitches, np.int64) * words, "out", *sizes
+    launch = Launch(join_parts, (MOVED[size], lanes(size)), arguments, outer * width * NANOSECONDS)
+    return Plan([launch], {"out": out}, copied=copied)
 
 
-def _written(arrays, joined, axis):
-    """Large arrays of any layout joined: each is copied to its place."""
-    first = arrays[0]
-    rest = first.shape[:joined] + first.shape[joined + 1 :] if joined >= 0 else first.shape
-    lengths = []
-    for array in arrays:
-        around = array.shape[:joined] + array.shape[joined + 1 :] if joined >= 0 else array.shape
-        if array.dtype is not first.dtype or array.ndim != first.ndim or around != rest:
-            return NotImplemented
-        lengths.append(array.shape[joined] if joined >= 0 else 1)
-    out, end, before = np.empty((*rest[:axis], sum(lengths), *rest[axis:]), first.dtype), 0, (slice(None),) * axis
-    for array, length in zip(arrays, lengths):
-        begin, end = end, end + length
-        write(out[(*before, slice(begin, end) if joined >= 0 else begin)], array)
-    return out
-
-
-def _pitches(arrays, joined, inner, starts):
-    """How far apart the rows of arrays lie that are contiguous from dimension ``joined`` on; ``starts`` is filled. None where
-    they are not, or do not fit."""
-    first, size, found = arrays[0], arrays[0].itemsize, []
-    before, behind = first.shape[:joined], first.shape[joined + 1 :]
-    known = None  # shape and strides of the array before
-    for number, array in enumerate(arrays):
-        shape, steps = array.shape, array.strides
-        if (shape, steps) == known and array.dtype is first.dtype:
-            starts[number + 1] = starts[number]
-            found.append(found[-1])
-            continue
-        known = shape, steps
-        if array.dtype is not first.dtype or shape[:joined] != before or shape[joined + 1 :] != behind:
-            return None
-        pitch = steps[joined - 1] if joined else 0
-        rows = contiguous_strides(shape[joined:])
-        outer = contiguous_strides(before)
-        if any(step != size * wanted for step, wanted in zip(steps[joined:], rows)) or pitch % size or pitch < 0:
-            return None
-        if any(step != pitch * wanted for step, wanted in zip(steps[:joined], outer)):
-            return None
-        starts[number + 1] = shape[joined] * inner
-        found.append(pitch // size)
-    starts[0] = 0
-    np.cumsum(starts, out=starts)
-    return np.array(found, np.int64)
+def _pitch(part, joined):
+    """How many elements apart the rows of an array lie that is contiguous from dimension ``joined`` on; None where it is not."""
+    shape, steps, size = part.shape, part.spread().strides, part.dtype.itemsize
+    pitch = steps[joined - 1] if joined else 0
+    wanted = [pitch * step for step in contiguous_strides(shape[:joined])]
+    wanted += [size * step for step in contiguous_strides(shape[joined:])]
+    return None if list(steps) != wanted or pitch % size or pitch < 0 else pitch // size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 
 import numpy as np
@@ -10,15 +9,14 @@ import numpy as np
 from ...base.arrays import is_channels_last
 from ...base.scalars import fitted
 from ...ops import padding as padding_ops
-from ..compiler.kernel import compiled
-from ..elementwise.calls import copy
 from ..language.builder import Builder
 from ..language.program import Program
 from ..machine.host import lanes
-from ..planning.registry import kernel_for
-from .indexing import ADDED, MOVED
+from ..planning.layout import Layout, copies
+from ..planning.plan import Launch, Made, Passed, Plan, View
+from ..planning.runner import plan_for
+from .indexing import ADDED, MOVED, NANOSECONDS
 
-_ALONE = 1 << 14  # elements that are written before another thread has come to help
 _SHARE = 1 << 14  # elements of a chunk
 _PADDED = 3  # dimensions, at most
 _NARROW = 24  # columns of a result below which NumPy's way, to fill all and then to copy, takes less time for constants
@@ -164,7 +162,7 @@ def sum_padded_rows(scalar, lanes):
 # ---------------------------------------------------------------- plans
 
 
-class _Plan:
+class Extents:
     """The extents of a padding of ``shape`` by ``sides``, and the places that its planes, rows and columns copy."""
 
     def __init__(self, shape, sides, mode):
@@ -200,69 +198,50 @@ def _pieces(rows, width):
     return pieces, max(1, _SHARE * pieces // (rows * width))
 
 
-@functools.lru_cache(256)
-def _plan(shape, sides, mode):
-    return _Plan(shape, sides, mode)
+def _padded(x, sides, mode, value=None):
+    """The Plan of padding an array; channels last where it lies so, but for circles, which PyTorch writes into rows."""
+    if mode != "circular" and not x.is_plain and is_channels_last(x):
+        last, back = (0, *range(2, x.ndim), 1), (0, x.ndim - 1, *range(1, x.ndim - 1))
+        plan = _rows_padded("rows", x.turned(last), (sides[0], *sides[2:], sides[1]), mode, value)
+        out = plan and {"out": plan.results["out"].turned(back)}
+        return plan and plan._replace(results=out, views={"rows": View("self", order=last)})
+    return _rows_padded("self", x, sides, mode, value)
 
 
-def _contiguous(array):
-    """The array, copied where it is not row by row; None without a program for that."""
-    if array.flags.c_contiguous:
-        return array
-    found = copy(array)
-    return None if found is NotImplemented else found
+def _rows_padded(name, x, sides, mode, value):
+    extents, constant = Extents(x.shape, sides, mode), mode == "constant"
+    if not extents.fits or x.itemsize not in MOVED:
+        return None
+    out = Layout(extents.out_shape, x.dtype)
+    arguments = name, "out", value, *extents.places, *extents.sizes, *_pieces(*extents.out_lengths[1:])
+    launch = Launch(pad_rows, (MOVED[x.itemsize], lanes(x.itemsize), constant), arguments, out.size * NANOSECONDS)
+    pays = not constant or extents.out_lengths[-1] >= _NARROW
+    return Plan([launch], {"out": out}, copied=copies(**{name: x}), pays=pays)
 
 
-def _padded(array, plan, value, constant):
-    moved, array = MOVED.get(array.itemsize), _contiguous(array)
-    if not plan.fits or moved is None or array is None or (constant and plan.out_lengths[-1] < _NARROW):
-        return NotImplemented
-    out, width = np.empty(plan.out_shape, array.dtype), lanes(array.itemsize)
-    kernel = compiled(("pad_rows", moved, width, constant), lambda: pad_rows(moved, width, constant))
-    run = kernel.alone if out.size <= _ALONE else kernel.threaded
-    run(array, out, value, *plan.places, *plan.sizes, *_pieces(*plan.out_lengths[1:]))
-    return out
-
-
-@kernel_for("constant_pad_nd")
-def constant_pad_nd(self, pad, value):
+@plan_for("constant_pad_nd")
+def constant_pad_nd(self: Layout, pad, value: Passed):
     padding_ops.check_constant(self.shape, pad)
-    sides = padding_ops.sides_of(pad, self.ndim)
-    value = fitted(self.dtype, value).reshape(1)
-    return _padded_in_layout(self, sides, "constant", value)
+    plan = _padded(self, padding_ops.sides_of(pad, self.ndim), "constant", "filler")
+    return plan and plan._replace(made={"filler": Made(fitted, (self.dtype, value))})
 
 
-def _padded_in_layout(self, sides, mode, value):
-    """The padded array, channels last where it lies so."""
-    constant = mode == "constant"
-    if self.flags.c_contiguous or not is_channels_last(self):
-        return _padded(self, _plan(self.shape, tuple(sides), mode), value, constant)
-    turned = np.moveaxis(self, 1, -1)
-    found = _padded(turned, _plan(turned.shape, (sides[0], *sides[2:], sides[1]), mode), value, constant)
-    return found if found is NotImplemented else np.moveaxis(found, -1, 1)
+@plan_for("pad_by_places")
+def pad_by_places(self: Layout, pad, mode):
+    return _padded(self, padding_ops.sides_of(pad, self.ndim), mode)
 
 
-@kernel_for("pad_by_places")
-def pad_by_places(self, pad, mode):
-    sides = padding_ops.sides_of(pad, self.ndim)
-    if mode == "circular":  # which PyTorch writes into rows
-        return _padded(self, _plan(self.shape, tuple(sides), mode), None, False)
-    return _padded_in_layout(self, sides, mode, None)
+@plan_for("pad_in_circles")
+def pad_in_circles(self: Layout, pad):
+    return _padded(self, padding_ops.sides_of(pad, self.ndim), "circular")
 
 
-@kernel_for("pad_in_circles")
-def pad_in_circles(self, pad):
-    return pad_by_places(self, pad, "circular")
-
-
-@kernel_for("pad_by_places_gradient")
-def pad_by_places_gradient(self, shape, pad, mode):
-    plan = _plan(tuple(shape), tuple(padding_ops.sides_of(pad, self.ndim)), mode)
-    scalar, grad = ADDED.get(self.dtype), _contiguous(self)
-    if not plan.fits or scalar is None or grad is None:
-        return NotImplemented
-    out, width = np.empty(shape, self.dtype), lanes(self.itemsize)
-    kernel = compiled(("sum_padded_rows", scalar, width), lambda: sum_padded_rows(scalar, width))
-    run = kernel.alone if self.size <= _ALONE else kernel.threaded
-    run(grad, out, *plan.sources, plan.places[2], *plan.starts, *plan.sizes, *_pieces(*plan.lengths[1:]))
-    return out
+@plan_for("pad_by_places_gradient")
+def pad_by_places_gradient(self: Layout, shape, pad, mode):
+    extents, scalar = Extents(shape, padding_ops.sides_of(pad, self.ndim), mode), ADDED.get(self.dtype)
+    if not extents.fits or scalar is None:
+        return None
+    places = *extents.sources, extents.places[2], *extents.starts
+    arguments = "self", "out", *places, *extents.sizes, *_pieces(*extents.lengths[1:])
+    launch = Launch(sum_padded_rows, (scalar, lanes(self.itemsize)), arguments, self.size * NANOSECONDS)
+    return Plan([launch], {"out": Layout(tuple(shape), self.dtype)}, copied=copies(self=self))

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import functools
-import math
 
 import numpy as np
 
-from ...ops.moving import copied
 from ..compiler.kernel import compiled
 from ..language.builder import Builder
 from ..language.program import Program
 from ..machine.host import lanes
-from ..planning.layout import is_plain
+from ..planning.in_place import are_apart, on_copy
+from ..planning.layout import Layout, Layouts, copies, is_plain
+from ..planning.plan import Check, Condition, Launch, Made, Plan, View, left_to_numpy
 from ..planning.registry import kernel_for
+from ..planning.runner import plan_for
 
 _CHUNK = 1 << 16  # elements of a mask
 _MOST_DIMENSIONS = 5
 _LONGEST = 1 << 52  # positions that double precision divides exactly
 _MOVED = {4: "u32", 8: "u64"}  # an element's size -> as what it is moved
 _THREADED_FROM = 1 << 14
+_NANOSECONDS = 5000 / _THREADED_FROM  # for an element
 _WORTHWHILE = 256  # positions: NumPy has picked fewer by the time that a kernel is called
 _BOOL, _INT64 = np.dtype(np.bool_), np.dtype(np.int64)
 
@@ -108,21 +110,26 @@ def scattered_program(scalar):
     return Program("scattered", [builder.function])
 
 
-@functools.cache
-def _kernel(name, *options):
-    return compiled((name, *options), lambda: globals()[name](*options))
-
-
 def _starts(mask):
-    """Where the results of each chunk of a mask begin, and how many there are."""
+    """Where the results of each chunk of a mask begin, and at the end how many there are."""
     flat = mask.reshape(-1)
     counts = [np.count_nonzero(flat[i : i + _CHUNK]) for i in range(0, flat.size, _CHUNK)]
     starts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
-    return starts, int(starts[-1])
+    return starts
 
 
-def _run(kernel, size):
+# What the True elements of a mask are counted for has no plan: the numbers decide how large the results are, and no Layout
+# says that. So it is with `positions`, `masked_select` and, in `sorting/radix.py`, `unique_parts`, and with bincount().
+
+
+@functools.cache
+def _kernel(build, *form):
+    return compiled((build.__name__, *form), lambda: build(*form))
+
+
+def _run(size, build, *form):
+    kernel = _kernel(build, *form)
     return kernel.threaded if size >= _THREADED_FROM else kernel.alone
 
 
@@ -130,9 +137,9 @@ def positions(mask):
     """The coordinates of the True elements of a mask: an int64 array (dimensions, elements); None where NumPy finds them."""
     if mask.dtype != _BOOL or not is_plain(mask) or not 1 <= mask.ndim <= _MOST_DIMENSIONS or mask.size >= _LONGEST:
         return None
-    starts, total = _starts(mask)
-    found = np.empty((mask.ndim, total), np.int64)
-    _run(_kernel("positions_program", mask.ndim, lanes(8)), mask.size)(mask, starts, mask.size, *found, *mask.shape[1:])
+    starts = _starts(mask)
+    found = np.empty((mask.ndim, starts.item(-1)), np.int64)
+    _run(mask.size, positions_program, mask.ndim, lanes(8))(mask, starts, mask.size, *found, *mask.shape[1:])
     return found
 
 
@@ -147,31 +154,31 @@ def masked_select(self, mask):
     scalar = _MOVED.get(self.itemsize)
     if scalar is None or mask.dtype != _BOOL or self.shape != mask.shape or not (is_plain(self) and is_plain(mask)):
         return NotImplemented
-    starts, total = _starts(mask)
-    out = np.empty(total, self.dtype)
-    _run(_kernel("selected_program", scalar, lanes(self.itemsize)), self.size)(mask, starts, mask.size, self, out)
+    starts = _starts(mask)
+    out = np.empty(starts.item(-1), self.dtype)
+    _run(self.size, selected_program, scalar, lanes(self.itemsize))(mask, starts, mask.size, self, out)
     return out
 
 
-@kernel_for("masked_scatter_")
-def masked_scatter_(self, mask, source):
+def _last(starts, size):
+    """The number of the last element of a source that is read; NotImplemented where there are too few, or none is."""
+    total = starts.item(-1)
+    return total - 1 if 0 < total <= size else NotImplemented
+
+
+@plan_for("masked_scatter_")
+def masked_scatter_(self: Layout, mask: Layout, source: Layout):
     scalar = _MOVED.get(self.itemsize)
-    if scalar is None or mask.dtype != _BOOL or self.shape != mask.shape or not (is_plain(self) and is_plain(mask)):
-        return NotImplemented
-    if source.dtype != self.dtype or np.may_share_memory(self, source) or np.may_share_memory(self, mask):
-        return NotImplemented
-    starts, total = _starts(mask)
-    if not 0 < total <= source.size:
-        return NotImplemented
-    source = np.ascontiguousarray(source)
-    _run(_kernel("scattered_program", scalar), self.size)(mask, starts, mask.size, source, total - 1, self)
-    return None
+    if scalar is None or mask != Layout(self.shape, _BOOL) or not self.is_plain or source.dtype != self.dtype:
+        return None
+    arguments = "mask", "starts", self.size, "source", "last", "self"
+    launch = Launch(scattered_program, (scalar,), arguments, self.size * _NANOSECONDS)
+    made = {"starts": Made(_starts, ("mask",)), "last": Made(_last, ("starts", source.size))}
+    apart = [Condition(are_apart, ("self", "mask", "source"))]
+    return Plan([launch], {}, copied=copies(source=source), in_place=("self",), made=made, conditions=apart)
 
 
-@kernel_for("masked_scatter")
-def masked_scatter(self, mask, source):
-    result = copied(self)
-    return NotImplemented if masked_scatter_(result, mask, source) is NotImplemented else result
+masked_scatter = plan_for("masked_scatter")(on_copy(masked_scatter_.plan))
 
 
 # ---------------------------------------------------------------- positions for every dimension
@@ -239,41 +246,43 @@ def places_program(dimensions, width):
     return Program("places", [builder.function])
 
 
-def flat_places(indices, lengths):
-    """The places that coordinates mean in contiguous memory of some lengths, negative ones counted from the end; None where
-    there are none. ``indices`` are int64 arrays of one shape, one for each of ``lengths``."""
-    shape, indices = indices[0].shape, [np.ascontiguousarray(index) for index in indices]
+def _views_of(indices):
+    """(names of the arrays of a list called "indices", views and copies for a plan)."""
+    names = [f"index{i}" for i in range(len(indices))]
+    copied = {name: None for name, index in zip(names, indices) if not index.is_plain}
+    return names, {"views": {name: View("indices", index=i) for i, name in enumerate(names)}, "copied": copied}
+
+
+def _checked(launch, out, chunks, **fields):
+    check = Check("outside", left_to_numpy, ())
+    return Plan([launch], {"out": out}, [("outside", chunks, _BOOL)], check=check, **fields)
+
+
+@plan_for()
+def flat_places(indices: Layouts, lengths):
+    """The places that coordinates mean in contiguous memory of some lengths, negative ones counted from the end; NotImplemented
+    where there are none. ``indices`` are int64 arrays of one shape, one for each of ``lengths``."""
     if len(indices) > _MOST_DIMENSIONS:
         return None
-    out, count = np.empty(shape, np.int64), indices[0].size
-    chunks = _chunks(count)
-    outside = np.empty(chunks, np.bool_)
-    _run(_kernel("places_program", len(indices), lanes(8)), count)(out, outside, *indices, *lengths, count, chunks)
-    return None if outside.any() else out
+    (names, fields), out = _views_of(indices), Layout(indices[0].shape, _INT64)
+    chunks = _chunks(out.size)
+    arguments = "out", "outside", *names, *lengths, out.size, chunks
+    launch = Launch(places_program, (len(indices), lanes(8)), arguments, out.size * _NANOSECONDS)
+    return _checked(launch, out, chunks, **fields)
 
 
 def _chunks(count):
     return max(1, min(64, count >> 12))
 
 
-def _fit(array, indices):
-    """Whether there is an int64 array for each dimension of a contiguous array, all of one shape."""
-    return (
-        len(indices) == array.ndim <= _MOST_DIMENSIONS
-        and all(i is not None and i.dtype == _INT64 and i.shape == indices[0].shape for i in indices)
-        and is_plain(array)
-    )
-
-
-def taken(array, indices):
-    """``array[indices]`` where there are positions for every dimension; None where NumPy has to do it."""
-    scalar = _MOVED.get(array.itemsize)
-    if scalar is None or not array.size or not indices or not _fit(array, indices) or indices[0].size < _WORTHWHILE:
+def taken(x, indices):
+    """The Plan of ``x[indices]`` where there are positions for every dimension; None where there is no program."""
+    scalar = _MOVED.get(x.itemsize)
+    fits = len(indices) == x.ndim <= _MOST_DIMENSIONS and None not in indices and x.is_plain and x.size
+    if scalar is None or not fits or any(i.dtype != _INT64 or i.shape != indices[0].shape for i in indices):
         return None
-    shape, indices = indices[0].shape, [np.ascontiguousarray(index) for index in indices]
-    out, count = np.empty(shape, array.dtype), math.prod(shape)
-    chunks = _chunks(count)
-    outside = np.empty(chunks, np.bool_)
-    kernel = _kernel("taken_program", scalar, array.ndim, lanes(array.itemsize))
-    _run(kernel, count)(array, out, outside, *indices, *array.shape, count, chunks)
-    return None if outside.any() else out
+    (names, fields), out = _views_of(indices), Layout(indices[0].shape, x.dtype)
+    chunks = _chunks(out.size)
+    arguments = "self", "out", "outside", *names, *x.shape, out.size, chunks
+    launch = Launch(taken_program, (scalar, x.ndim, lanes(x.itemsize)), arguments, out.size * _NANOSECONDS)
+    return _checked(launch, out, chunks, pays=out.size >= _WORTHWHILE, **fields)

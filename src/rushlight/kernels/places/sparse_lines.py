@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..compiler.kernel import compiled
 from ..language.builder import Builder
 from ..language.program import Program
 from ..machine.host import lanes
-from ..planning.registry import kernel_for
+from ..planning.layout import Layout, copies
+from ..planning.plan import Launch, Plan, View
+from ..planning.runner import plan_for
 from .embedding_bags import pooled
-from .indexing import ADDED, ALONE, POSITIONS, are_plain
+from .indexing import ADDED, NANOSECONDS, POSITIONS
 
 _CHUNK = 1 << 13  # elements of rows that a chunk multiplies
 _ENTRIES = 4  # whose products grow side by side
 
 
-@kernel_for("sparse_line_sums")
-def line_sums(lines, values, dense):
-    """`sparse.row_products.line_sums`: bags of rows of ``dense``, each times its value."""
-    if values.dtype not in ADDED or dense.dtype != values.dtype or lines.others.dtype not in POSITIONS:
-        return NotImplemented
-    dense, values = np.ascontiguousarray(dense), np.ascontiguousarray(values)
-    if not lines.starts.size or not dense.size or not are_plain(dense, values, lines.others):
-        return NotImplemented
-    starts, ends = lines.starts[:-1], lines.starts[1:]
-    return pooled(dense, lines.others, starts, ends, values, "sum", lines.order)[0] if starts.size else NotImplemented
+@plan_for("sparse_line_sums")
+def line_sums(starts: Layout, others: Layout, order: Layout | None, values: Layout, dense: Layout):
+    """`sparse.row_products.line_sums`: bags of rows of ``dense``, each times its value; ``starts`` says where each begins, and the
+    last one ends."""
+    each = Layout((max(starts.size - 1, 0),), starts.dtype)
+    if not dense.size or dense.dtype != values.dtype or not starts.is_plain:
+        return None
+    names = "dense", "others", "begin", "end", "values", "order"
+    plan = pooled(dense.plain(), others, each, each, values.plain(), "sum", order, names)
+    views = {"begin": View("starts", index=slice(None, -1)), "end": View("starts", index=slice(1, None))}
+    if plan is None:
+        return None
+    places = plan.results["places"]
+    return plan._replace(results={"found": plan.results["found"]}, scratch=[("places", *places[:2])],
+                         views=views, copied=copies(dense=dense, values=values))  # fmt: skip
 
 
 def row_products(scalar, index_scalar, lanes):
@@ -64,18 +68,16 @@ def row_products(scalar, index_scalar, lanes):
     return Program("row_products", [builder.function])
 
 
-@kernel_for("sparse_line_products")
-def line_products(rows, columns, left, right):
+@plan_for("sparse_line_products")
+def line_products(rows: Layout, columns: Layout, left: Layout, right: Layout):
     """`sparse.row_products.line_products`."""
     position = POSITIONS.get(rows.dtype)
     if left.dtype not in ADDED or right.dtype != left.dtype or position is None or columns.dtype != rows.dtype:
-        return NotImplemented
-    left, right, rows, columns = map(np.ascontiguousarray, (left, right, rows, columns))
-    if not left.size or not are_plain(left, right):
-        return NotImplemented
-    found, width = np.empty(rows.size, left.dtype), left.shape[1]
-    key = (ADDED[left.dtype], position, lanes(left.itemsize))
-    kernel = compiled(("sparse_row_products", *key), lambda: row_products(*key))
-    run = kernel.alone if rows.size * width <= ALONE else kernel.threaded
-    run(rows, columns, left, right, found, width, rows.size, max(1, _CHUNK // width))
-    return found
+        return None
+    if not left.size:
+        return None
+    found, width = Layout((rows.size,), left.dtype), left.shape[1]
+    form = (ADDED[left.dtype], position, lanes(left.itemsize))
+    arguments = "rows", "columns", "left", "right", "found", width, rows.size, max(1, _CHUNK // width)
+    launch = Launch(row_products, form, arguments, rows.size * width * NANOSECONDS, "sparse_row_products")
+    return Plan([launch], {"found": found}, copied=copies(rows=rows, columns=columns, left=left, right=right))

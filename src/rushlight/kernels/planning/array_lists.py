@@ -1,16 +1,22 @@
-"""Built-in functions, made at run time, that look whether the arrays of lists are alike: 10 ns each, not 200."""
+"""Built-in functions, made at run time, that look at the arrays of lists: 10 ns each, not 200."""
 
 from __future__ import annotations
 
 import functools
+
+import numpy as np
 
 from ..compiler.kernel import stored_code
 from ..machine import launch
 from ..machine.host import host
 
 # Bytes from an array object's own fields on (its address comes first): PyArrayObject of NumPy's stable interface.
-_RANK, _LENGTHS, _DTYPE, _FLAGS = 8, 16, 40, 48
+_RANK, _LENGTHS, _STRIDES, _DTYPE, _FLAGS = 8, 16, 24, 40, 48
 _CONTIGUOUS = 1
+_KIND = 8  # of a dtype object: the bytes that tell its type and byte order
+_ASKED_FLAGS = 0x101  # contiguous, aligned
+_MOST_DIMENSIONS = 64
+_ROOM = 1 << 14  # numbers that an outline has
 
 
 def _field(name, object, offset, type):
@@ -18,116 +24,161 @@ def _field(name, object, offset, type):
     return f"%{name}_at = getelementptr i8, ptr {object}, i64 {at}\n  %{name} = load {type}, ptr %{name}_at"
 
 
-def list_code():
-    """LLVM IR of ``begins``, a built-in function of a list of arrays, an axis, a unit and an int64 array.
+def outline_code():
+    """LLVM IR of ``outline``, a built-in function of a list or tuple of NumPy arrays and None, and of an int64 array of `_ROOM` numbers.
 
-    Where all are NumPy arrays that lie row by row, with one dtype object, and of equal lengths along all axes but the one
-    given, it returns True, and the int64 array has where each array begins, and the last one ends, if they lie one behind the
-    other along the axis, counted in so many units for each position there. An axis of -1 is none: each array is one unit.
+    It returns bytes that say all that there is to say of the arrays but where they lie: of each its rank, the flags by which
+    plans are chosen, its dtype, its lengths and strides. What is like the one before is left out, so the places of the others
+    are said, too. None for what is no such list, or has too many different arrays.
     """
     return f"""
-define ptr @begins(ptr %self, ptr %arguments, i64 %given) nounwind {{
-{_arguments()}
+define ptr @outline(ptr %self, ptr %arguments, i64 %given) nounwind {{
+{_list_and_room()}
 {_each_array()}
 {_each_axis()}
-{_result()}
+{_compared_with_the_one_before()}
+{_outline()}
 }}
-@true = external dso_local global i8
-@false = external dso_local global i8
+@none = external dso_local global i8
+@list_type = external dso_local global i8
+@tuple_type = external dso_local global i8
 @ndarray_type = external dso_local global i8
-declare i64 @PyLong_AsSsize_t(ptr)
+declare ptr @PyBytes_FromStringAndSize(ptr, i64)
 declare void @Py_IncRef(ptr)
 """
 
 
-def _arguments():
-    """The arguments as machine values, and what the first array is like."""
+def _list_and_room():
+    """The arguments as machine values."""
     return f"""start:
   %list = load ptr, ptr %arguments
-  %axis_at = getelementptr ptr, ptr %arguments, i64 1
-  %axis_object = load ptr, ptr %axis_at
-  %axis = call i64 @PyLong_AsSsize_t(ptr %axis_object)
-  %unit_at = getelementptr ptr, ptr %arguments, i64 2
-  %unit_object = load ptr, ptr %unit_at
-  %unit = call i64 @PyLong_AsSsize_t(ptr %unit_object)
-  %out_at = getelementptr ptr, ptr %arguments, i64 3
-  %out = load ptr, ptr %out_at
-  {_field("begins", "%out", 0, "ptr")}
+  %room_at = getelementptr ptr, ptr %arguments, i64 1
+  %room = load ptr, ptr %room_at
+  {_field("words", "%room", 0, "ptr")}
+  {_field("class", "%list", launch.CLASS - launch.HEADER, "ptr")}
+  %is_list = icmp eq ptr %class, @list_type
+  br i1 %is_list, label %a_list, label %no_list
+a_list:
+  {_field("list_items", "%list", launch.LIST_ITEMS - launch.HEADER, "ptr")}
+  br label %sequence
+no_list:
+  %tuple_items = getelementptr i8, ptr %list, i64 {launch.TUPLE_ITEMS}
+  %is_tuple = icmp eq ptr %class, @tuple_type
+  br i1 %is_tuple, label %sequence, label %refuse
+sequence:
+  %items = phi ptr [%list_items, %a_list], [%tuple_items, %no_list]
   {_field("count", "%list", launch.LIST_SIZE - launch.HEADER, "i64")}
-  {_field("items", "%list", launch.LIST_ITEMS - launch.HEADER, "ptr")}
-  %first = load ptr, ptr %items
-  {_field("first_rank", "%first", _RANK, "i32")}
-  {_field("first_lengths", "%first", _LENGTHS, "ptr")}
-  {_field("first_dtype", "%first", _DTYPE, "ptr")}
-  %rank = sext i32 %first_rank to i64
   br label %more"""
 
 
 def _each_array():
-    """The loop over the arrays: stores where one begins, and leaves for ``done`` if it is not like the first."""
+    """The loop over the arrays: what one is like goes behind the place ``at``, where its own place in the list belongs."""
     return f"""more:
-  %k = phi i64 [0, %start], [%next_k, %fits]
-  %begin = phi i64 [0, %start], [%next_begin, %fits]
-  %place = getelementptr i64, ptr %begins, i64 %k
-  store i64 %begin, ptr %place
+  %k = phi i64 [0, %sequence], [%next_k, %compared]
+  %at = phi i64 [0, %sequence], [%next_at, %compared]
+  %before = phi i64 [0, %sequence], [%next_before, %compared]
+  %here = getelementptr i64, ptr %words, i64 %at
+  store i64 %k, ptr %here
   %left = icmp slt i64 %k, %count
   br i1 %left, label %look, label %done
 look:
+  %has_room = icmp slt i64 %at, {_ROOM - 3 - 2 * _MOST_DIMENSIONS}
+  br i1 %has_room, label %fetch, label %refuse
+fetch:
   %item_at = getelementptr ptr, ptr %items, i64 %k
   %item = load ptr, ptr %item_at
-  %class_at = getelementptr i8, ptr %item, i64 {launch.CLASS}
-  %class = load ptr, ptr %class_at
-  %is_array = icmp eq ptr %class, @ndarray_type
-  br i1 %is_array, label %array, label %done
+  %is_none = icmp eq ptr %item, @none
+  br i1 %is_none, label %known, label %present
+present:
+  {_field("item_class", "%item", launch.CLASS - launch.HEADER, "ptr")}
+  %is_array = icmp eq ptr %item_class, @ndarray_type
+  br i1 %is_array, label %array, label %refuse
 array:
   {_field("item_rank", "%item", _RANK, "i32")}
   {_field("item_lengths", "%item", _LENGTHS, "ptr")}
+  {_field("item_strides", "%item", _STRIDES, "ptr")}
   {_field("item_dtype", "%item", _DTYPE, "ptr")}
   {_field("item_flags", "%item", _FLAGS, "i32")}
-  %row_by_row = and i32 %item_flags, {_CONTIGUOUS}
-  %flat = icmp ne i32 %row_by_row, 0
-  %same_rank = icmp eq i32 %item_rank, %first_rank
-  %same_dtype = icmp eq ptr %item_dtype, %first_dtype
-  %both = and i1 %same_rank, %same_dtype
-  %comparable = and i1 %both, %flat
-  br i1 %comparable, label %axes, label %done"""
-
-
-def _each_axis():
-    """The loop over an array's axes: its extent along the axis given, if it is as long as the first along all others."""
-    return """axes:
-  %d = phi i64 [0, %array], [%next_d, %following]
-  %extent = phi i64 [1, %array], [%next_extent, %following]
-  %another = icmp slt i64 %d, %rank
-  br i1 %another, label %compare, label %fits
-compare:
-  %length_at = getelementptr i64, ptr %item_lengths, i64 %d
-  %length = load i64, ptr %length_at
-  %is_axis = icmp eq i64 %d, %axis
-  br i1 %is_axis, label %following, label %across
-across:
-  %wanted_at = getelementptr i64, ptr %first_lengths, i64 %d
-  %wanted = load i64, ptr %wanted_at
-  %equal = icmp eq i64 %length, %wanted
-  br i1 %equal, label %following, label %done
-following:
-  %next_extent = phi i64 [%length, %compare], [%extent, %across]
-  %next_d = add i64 %d, 1
+  {_field("item_kind", "%item_dtype", _KIND, "i64")}
+  %asked = and i32 %item_flags, {_ASKED_FLAGS}
+  %shifted = shl i32 %asked, 8
+  %rank_and_flags = or i32 %shifted, %item_rank
+  %item_head = sext i32 %rank_and_flags to i64
+  %wide_rank = sext i32 %item_rank to i64
+  br label %known
+known:
+  %head = phi i64 [-1, %fetch], [%item_head, %array]
+  %kind = phi i64 [0, %fetch], [%item_kind, %array]
+  %rank = phi i64 [0, %fetch], [%wide_rank, %array]
+  %lengths = phi ptr [null, %fetch], [%item_lengths, %array]
+  %strides = phi ptr [null, %fetch], [%item_strides, %array]
+  %head_place = getelementptr i64, ptr %here, i64 1
+  store i64 %head, ptr %head_place
+  %kind_place = getelementptr i64, ptr %here, i64 2
+  store i64 %kind, ptr %kind_place
   br label %axes"""
 
 
-def _result():
-    """The end of the loop over the arrays, and whether it came to the last."""
-    return """fits:
-  %step = mul i64 %extent, %unit
-  %next_begin = add i64 %begin, %step
+def _each_axis():
+    """The loop over an array's axes."""
+    return """axes:
+  %d = phi i64 [0, %known], [%next_d, %axis]
+  %end = phi i64 [3, %known], [%next_end, %axis]
+  %another = icmp slt i64 %d, %rank
+  br i1 %another, label %axis, label %compare
+axis:
+  %length_at = getelementptr i64, ptr %lengths, i64 %d
+  %length = load i64, ptr %length_at
+  %length_place = getelementptr i64, ptr %here, i64 %end
+  store i64 %length, ptr %length_place
+  %stride_at = getelementptr i64, ptr %strides, i64 %d
+  %stride = load i64, ptr %stride_at
+  %stride_place = getelementptr i64, ptr %length_place, i64 1
+  store i64 %stride, ptr %stride_place
+  %next_d = add i64 %d, 1
+  %next_end = add i64 %end, 2
+  br label %axes"""
+
+
+def _compared_with_the_one_before():
+    """The loop over what was written: it stays where it differs from what is written of the array before."""
+    return """compare:
+  %earlier = getelementptr i64, ptr %words, i64 %before
+  %is_first = icmp eq i64 %k, 0
+  br i1 %is_first, label %compared, label %words_left
+words_left:
+  %j = phi i64 [1, %compare], [%next_j, %same_word]
+  %word_left = icmp slt i64 %j, %end
+  br i1 %word_left, label %word, label %compared
+word:
+  %new_at = getelementptr i64, ptr %here, i64 %j
+  %new = load i64, ptr %new_at
+  %old_at = getelementptr i64, ptr %earlier, i64 %j
+  %old = load i64, ptr %old_at
+  %equal = icmp eq i64 %new, %old
+  br i1 %equal, label %same_word, label %compared
+same_word:
+  %next_j = add i64 %j, 1
+  br label %words_left
+compared:
+  %differs = phi i1 [true, %compare], [false, %words_left], [true, %word]
+  %behind = add i64 %at, %end
+  %next_at = select i1 %differs, i64 %behind, i64 %at
+  %next_before = select i1 %differs, i64 %at, i64 %before
   %next_k = add i64 %k, 1
-  br label %more
-done:
-  %complete = icmp eq i64 %k, %count
-  %verdict = select i1 %complete, ptr @true, ptr @false
-  call void @Py_IncRef(ptr %verdict)
-  ret ptr %verdict"""
+  br label %more"""
+
+
+def _outline():
+    """The results: what was written, up to the number of arrays behind it, or None."""
+    return """done:
+  %number = add i64 %at, 1
+  %size = mul i64 %number, 8
+  %bytes = call ptr @PyBytes_FromStringAndSize(ptr %words, i64 %size)
+  ret ptr %bytes
+refuse:
+  call void @Py_IncRef(ptr @none)
+  ret ptr @none"""
 
 
 def pair_code():
@@ -258,7 +309,12 @@ def alike_function():
     return _built_in("alike", pair_code)[0]
 
 
-def begins(arrays, axis, unit, found):
-    """Whether the arrays of a list (not empty) fit together along ``axis``; ``found``, int64 and one longer than the list,
-    gets where they begin: see `list_code`."""
-    return _built_in("begins", list_code)[0](arrays, axis, unit, found)
+def outline_function():
+    """``outline(arrays, room)``, of a list: see `outline_code`."""
+    return _built_in("outline", outline_code)[0]
+
+
+@functools.cache
+def outline_room():
+    """The array that the function ``outline`` writes to before it knows how long its result is."""
+    return np.empty(_ROOM, np.int64)

@@ -28,13 +28,16 @@ def in_single_precision(*exact):
             kinds = {layout.dtype for layout in halves.values()}
             if found is not None or len(kinds) != 1:
                 return found
-            found = plan(*[Layout(a.shape, _SINGLE) if name in halves else a for name, a in zip(names, arguments)])
+            singles = {name: layout.dense().of(_SINGLE) for name, layout in halves.items()}
+            found = plan(*[singles.get(name, a) for name, a in zip(names, arguments)])
             if found is None:
                 return None
-            singles = [name for i, (name, layout) in enumerate(found.results.items())
-                       if layout.dtype == _SINGLE and i not in exact]  # fmt: skip
-            copied = {**found.copied, **dict.fromkeys(halves, _SINGLE)}
-            return found._replace(copied=copied, rounded=dict.fromkeys(singles, *kinds))
+            (kind,) = kinds
+            rounded = {name: layout.dense().of(kind) for i, (name, layout) in enumerate(found.returned.items())
+                       if isinstance(layout, Layout) and layout.dtype == _SINGLE and i not in exact}  # fmt: skip
+            singles.update({name: goal if isinstance(goal, Layout) else singles[name].plain()
+                            for name, goal in found.copied.items() if name in singles})  # fmt: skip
+            return found._replace(copied={**found.copied, **singles}, given={**found.given, **rounded})
 
         return planned
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import math
 
 import numpy as np
 
-from ..compiler.kernel import compiled
-from ..elementwise.layouts import common_scalar, empty, is_deep
 from ..language.builder import Builder
 from ..language.program import Program
-from ..machine.host import host
+from ..planning.layout import deep, lanes_for
+from ..planning.plan import Launch, Plan
 
-_ALONE = 20_000  # elements that are read before another thread has come to help
+_NANOSECONDS = 0.25  # for an element that is read or written
 _SHARE = 1 << 14  # elements of a chunk, about
 _SIZES = ("images", "channels", *(f"{kind}{axis}" for kind in ("length", "out") for axis in range(3)), "share")
 
@@ -125,8 +123,7 @@ def _three(values, filler):
     return (*(filler,) * (3 - len(values)), *values)
 
 
-@functools.lru_cache(256)
-def _tables(lengths, out, kernel, stride, padding, of_gradient=False):
+def tables_of(lengths, out, kernel, stride, padding, of_gradient=False):
     """The tables of `windows_program` for a pooling, or for its gradient: there the windows that each place lies in."""
     found = []
     for n, m, k, s, p in zip(*(_three(v, f) for v, f in zip((lengths, out, kernel, stride, padding), (1, 1, 1, 1, 0)))):
@@ -138,53 +135,58 @@ def _tables(lengths, out, kernel, stride, padding, of_gradient=False):
     return np.concatenate(found).astype(np.int64)
 
 
-def _run(mode, source, lengths, tables, places=None, divisor=None):
-    """The images that windows over ``source`` give, of some lengths."""
-    scalar, size = common_scalar(source), source.itemsize
-    count = len(lengths)
-    lanes = host().vector_bytes // size
-    found = empty((*source.shape[:-count], *lengths), source.dtype, True)
-    kernel = compiled(("windows", scalar, lanes, mode), lambda: windows_program(scalar, lanes, mode))
+def takes(images, count):
+    """Whether these are images of ``count`` dimensions, single or double precision, whose channels lie side by side, and
+    there are any. One volume without samples has as many dimensions as images do, and is none of them."""
+    floats = images.scalar in ("f32", "f64") and images.size > 0
+    return floats and not images.is_plain and images.ndim == count + 2 and images.is_deep
+
+
+def _launch(mode, source, lengths, tables, arguments):
+    """The Launch of windows over images that give images of some lengths; ``arguments`` are its first four."""
     images, channels = source.shape[:2]
     given, wanted = _three(source.shape[2:], 1), _three(lengths, 1)
-    share = max(1, _SHARE * images * wanted[0] * wanted[1] // max(source.size, found.size))
-    run = kernel.alone if max(source.size, found.size) < _ALONE else kernel.threaded
-    run(source, found, places, divisor, tables, images, channels, *given, *wanted, share)
-    return found
+    most = max(source.size, images * channels * math.prod(lengths))
+    share = max(1, _SHARE * images * wanted[0] * wanted[1] // most)
+    sizes = images, channels, *given, *wanted, share
+    form = source.scalar, lanes_for(source.scalar), mode
+    return Launch(windows_program, form, (*arguments, tables, *sizes), most * _NANOSECONDS, f"windows_{mode}")
 
 
-def takes(array, count):
-    """Whether these are images of ``count`` dimensions, of a native floating type, single or double, whose channels lie side by
-    side. One volume without samples has as many dimensions as images do, and is none of them."""
-    return array.ndim == count + 2 and common_scalar(array) in ("f32", "f64") and is_deep(array)
+def plan_largest(x, with_places, kernel, stride, padding, out):
+    """The Plan of the largest element of each window of images called "self", and with its place, flat in the plane."""
+    mode, places = (PLACES, "places") if with_places else (LARGEST, None)
+    launch = _launch(
+        mode, x, out, tables_of(x.shape[2:], out, kernel, stride, padding), ("self", "found", places, None)
+    )
+    found = deep((*x.shape[:2], *out), x.dtype)
+    return Plan([launch], {"found": found, "places": found.of(np.dtype(np.int64))} if with_places else {"found": found})
 
 
-def largest(array, *window):
-    """The largest element of each window; ``window`` is kernel, stride, padding and the lengths of the result."""
-    return _run(LARGEST, array, window[-1], _tables_of(array.shape[2:], *window))
+def plan_largest_gradient(grad, x, kernel, stride, padding, out):
+    """The Plan of the gradient of `plan_largest`: of "grad" and "self"."""
+    largest = plan_largest(x, True, kernel, stride, padding, out).named({"found": "largest"})
+    tables = tables_of(x.shape[2:], out, kernel, stride, padding, of_gradient=True)
+    share = _launch(PICKED, grad, x.shape[2:], tables, ("grad", "found", "places", None))
+    return Plan(
+        [*largest.launches, share],
+        {"found": deep(x.shape, x.dtype)},
+        [(name, layout.size, layout.dtype) for name, layout in largest.results.items()],
+        copied={} if grad.is_deep else {"grad": deep(grad.shape, grad.dtype)},
+    )
 
 
-def largest_and_places(array, *window):
-    """The largest element of each window, and its flat place in the plane."""
-    places = empty((*array.shape[:2], *window[-1]), np.int64, True)
-    return _run(PLACES, array, window[-1], _tables_of(array.shape[2:], *window), places), places
+def plan_mean(x, divisor, kernel, stride, padding, out):
+    """The Plan of the sum of each window of "self" over its divisor, which has three dimensions."""
+    tables = tables_of(x.shape[2:], out, kernel, stride, padding)
+    return Plan(
+        [_launch(MEAN, x, out, tables, ("self", "found", None, divisor))],
+        {"found": deep((*x.shape[:2], *out), x.dtype)},
+    )
 
 
-def largest_gradient(grad, array, *window):
-    """The gradient of `largest`."""
-    places, lengths = largest_and_places(array, *window)[1], array.shape[2:]
-    return _run(PICKED, grad, lengths, _tables_of(lengths, *window, of_gradient=True), places)
-
-
-def mean(array, divisor, *window):
-    """The sum of each window over its divisor, which has three dimensions."""
-    return _run(MEAN, array, window[-1], _tables_of(array.shape[2:], *window), divisor=divisor)
-
-
-def mean_gradient(grad, lengths, divisor, *window):
-    """The gradient of `mean` for images of some lengths."""
-    return _run(SHARES, grad, lengths, _tables_of(lengths, *window, of_gradient=True), divisor=divisor)
-
-
-def _tables_of(lengths, kernel, stride, padding, out, of_gradient=False):
-    return _tables(*map(tuple, (lengths, out, kernel, stride, padding)), of_gradient)
+def plan_mean_gradient(grad, lengths, divisor, kernel, stride, padding, out):
+    """The Plan of the gradient of `plan_mean` for images of some lengths: of "grad"."""
+    tables = tables_of(lengths, out, kernel, stride, padding, of_gradient=True)
+    launch = _launch(SHARES, grad, lengths, tables, ("grad", "found", None, divisor))
+    return Plan([launch], {"found": deep((*grad.shape[:2], *lengths), grad.dtype)})

@@ -7,19 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ops.pool import lying_as
-from ..compiler.kernel import compiled, pool
-from ..elementwise.half_precision import by_single_precision
-from ..elementwise.layouts import plain, rows_of, turned
+from ...base.arrays import is_channels_last
 from ..language.builder import Builder
 from ..language.program import Program
-from ..language.value_types import scalar_of
-from ..machine.host import host
-from ..planning.layout import Layout, copies, lanes_for
+from ..planning.layout import Layout, copies, deep, laid, lanes_for
 from ..planning.plan import Launch, Plan
-from ..planning.plans import Plans
 from ..planning.precision import in_single_precision
-from ..planning.registry import kernel_for
 from ..planning.runner import plan_for
 from ..windows.axes import equal_windows, forward_axes
 from ..windows.staging import (
@@ -36,9 +29,7 @@ from ..windows.staging import (
 from . import deep as pooling_deep
 
 _CHUNK_ELEMENTS = 1 << 14  # staged at a time: about what the first-level cache holds
-THREADED_ELEMENTS = 20_000  # of the input: calling the other threads in takes about as long
-_NANOSECONDS = 0.25  # for an element that gradients are added to
-_plans = Plans()
+NANOSECONDS = 0.25  # for an element of the input, or that gradients are added to
 
 
 class Form(NamedTuple):
@@ -156,9 +147,10 @@ def squeezed(builder, form, first, mask, total, valid, starts, values):
     return [builder.compress(value, chosen) for value in values], begin, kept
 
 
-def max_pool_program(form):
+def max_pool_program(*form):
     """The program ``(source, found, places or None, grad or None, scratch, slab_table, numbers, taps, valid, starts,
     rows_of, columns_of)``; with a gradient, ``found`` is the input's and ``places`` memory for each worker."""
+    form = Form(*form)
     scalar, lanes = form.scalar, form.lanes
     stage = None if form.step_class is None else stage_function(scalar, lanes, form.step_class, -math.inf)
     parameters = [("source", f"{scalar}*"), ("found", f"{scalar}*"), ("places", "i64*"), ("grad", f"{scalar}*")]
@@ -256,127 +248,113 @@ def add_at_places(builder, target, flowing, places, count):
         builder.store(builder.load(target, place) + builder.load(flowing, window.index), target, place)
 
 
-class MaxPool:
-    """A max pooling, or its gradient, planned and compiled for one shape."""
-
-    def __init__(self, shape, dtype, kernel, stride, padding, dilation, out, result, vector_bytes=None):
-        count = len(kernel)
-        lanes = (vector_bytes or host().vector_bytes) // dtype.itemsize
-        axes = forward_axes(shape[-count:], out, kernel, stride, padding, dilation)
-        depth, height, width = axes
-        self.staging, self.numbers, self.area = staging, *_ = window_plan(axes, math.prod(shape[:-count]), lanes)
-        if result == "gradient" and staging.in_place and all(max(a.taps) < a.stride or a.out == 1 for a in axes):
-            result = "gradient apart"
-        flat = [(d * height.length + h) * width.length + w for d in depth.taps for h in height.taps for w in width.taps]
-        self.taps = np.stack([staging.tap_offsets(), np.array(flat, np.int64)], 1)
-        self.tile_places = staging.tile_rows * width.out + lanes if result == "gradient" else 0
-        self.valid, self.starts = staging.squeezing(lanes)
-        windows = np.arange(len(self.valid))
-        self.rows_of = (windows // staging.pitch * height.stride).astype(np.int32)
-        self.columns_of = (windows % staging.pitch * width.stride + width.start).astype(np.int32)
-        scalar = "f32" if dtype.itemsize == 4 else "f64"
-        step_class = None if staging.direct else staging.step_class
-        form = Form(
-            scalar, lanes, step_class, staging.in_place and width.stride, len(flat), staging.pitch == width.out, result
-        )
-        self.kernel = compiled(("max pool", *form), lambda: max_pool_program(form))
-        self.run = self.kernel.threaded if math.prod(shape) > THREADED_ELEMENTS else self.kernel.alone
-
-    def __call__(self, source, found, places, grad):
-        self.run(*self.arguments(source, found, places, grad))
-
-    def arguments(self, source, found, places, grad):
-        """What the program takes."""
-        areas = pool().scratch_areas
-        scratch = np.empty(areas * self.area, source.dtype) if self.area else None
-        if self.tile_places:
-            places = np.empty(areas * self.tile_places, np.int64)
-        tables = (self.taps, self.valid, self.starts, self.rows_of, self.columns_of)
-        return (source, found, places, grad, scratch, self.staging.slabs, self.numbers, *tables)
-
-
 _MOST_TAPS = 32  # they are unrolled
+_INT64 = np.dtype(np.int64)
 
 
-def _planned(self, kernel, stride, padding, dilation, out, result):
-    """(The plan, the shape of the windows' results), or False where there is no program for it; and the array in rows."""
-    key = (self.shape, self.dtype, tuple(kernel), tuple(stride), tuple(padding), tuple(dilation), tuple(out), result)
-    found = _plans.remembered(key, _prepared)
-    return found, plain(self) if found else self
-
-
-def _prepared(shape, dtype, kernel, stride, padding, dilation, out, result):
-    if scalar_of(dtype) not in ("f32", "f64") or not dtype.isnative or not math.prod(shape):
-        return False
+def _pooling(x, window, result, arrays):
+    """(Launch, scratch memory of each thread) of a max pooling, or its gradient, of "self", a plain array; None where there is
+    no program. ``arrays``: the names of its second to fourth argument."""
+    kernel, stride, padding, dilation, out = window
+    count, scalar = len(kernel), x.scalar
     dilated = any(padding) and any(d != 1 for d in dilation)
-    if dilated or math.prod(kernel) > _MOST_TAPS or math.prod(shape[-len(kernel) :]) >= 1 << 31:
-        return False
-    plan = MaxPool(shape, dtype, kernel, stride, padding, dilation, out, result)
-    return plan, (*shape[: -len(kernel)], *out)
+    if scalar not in ("f32", "f64") or not x.size or dilated or math.prod(kernel) > _MOST_TAPS:
+        return None
+    if math.prod(x.shape[-count:]) >= 1 << 31:
+        return None
+    lanes, axes = lanes_for(scalar), forward_axes(x.shape[-count:], out, kernel, stride, padding, dilation)
+    depth, height, width = axes
+    staging, numbers, area = window_plan(axes, math.prod(x.shape[:-count]), lanes)
+    found, places, grad = arrays
+    own = [("planes", area, x.dtype)] if area else []
+    if result == "gradient" and staging.in_place and all(max(a.taps) < a.stride or a.out == 1 for a in axes):
+        result = "gradient apart"
+    elif result == "gradient":
+        places = "tile_places"
+        own.append((places, staging.tile_rows * width.out + lanes, _INT64))
+    flat = [(d * height.length + h) * width.length + w for d in depth.taps for h in height.taps for w in width.taps]
+    taps = np.stack([staging.tap_offsets(), np.array(flat, np.int64)], 1)
+    valid, starts = staging.squeezing(lanes)
+    windows = np.arange(len(valid))
+    rows = (windows // staging.pitch * height.stride).astype(np.int32)
+    columns = (windows % staging.pitch * width.stride + width.start).astype(np.int32)
+    step_class = None if staging.direct else staging.step_class
+    dense = staging.pitch == width.out
+    form = Form(scalar, lanes, step_class, staging.in_place and width.stride, len(flat), dense, result)
+    tables = staging.slabs, numbers, taps, valid, starts, rows, columns
+    arguments = "self", found, places, grad, "planes" if area else None, *tables
+    return Launch(max_pool_program, form, arguments, x.size * NANOSECONDS, "max_pool"), own
 
 
-def _is_deep(dilation, array):
+def _is_deep(x, dilation):
     """Whether windows are taken of channels side by side."""
-    if array.flags.c_contiguous or set(dilation) != {1} or math.prod(array.shape[2:]) >= 1 << 31:
-        return False
-    return pooling_deep.takes(array, len(dilation))
+    return set(dilation) == {1} and pooling_deep.takes(x, len(dilation)) and math.prod(x.shape[2:]) < 1 << 31
 
 
-@kernel_for("max_pool_values")
-@by_single_precision()
-def max_pool(self, kernel, stride, padding, dilation, out):
+def _lying_as(layout, x, count):
+    """The Layout of what is pooled of the last ``count`` dimensions of x: as that lies, see `ops.pool.lying_as`."""
+    if x.is_plain:
+        return layout
+    if (count < 3 or x.ndim == 5) and is_channels_last(x):
+        return deep(layout.shape, layout.dtype)
+    if count == 3 and x.ndim == 4 and x.turned((1, 2, 3, 0)).is_plain:
+        return laid(layout.shape, layout.dtype, (1, 2, 3, 0))
+    return layout
+
+
+def _plan_maxima(x, window, with_places):
+    """The Plan of the largest elements of windows, and of their places."""
+    *given, dilation, out = window
+    if _is_deep(x, dilation):
+        return pooling_deep.plan_largest(x, with_places, *given, out)
+    found = Layout((*x.shape[: -len(out)], *out), x.dtype)
+    results = {"found": found, "places": found.of(_INT64)} if with_places else {"found": found}
+    pooling = _pooling(
+        x, window, "places" if with_places else "values", ("found", "places" if with_places else None, None)
+    )
+    if pooling is None:
+        return None
+    launch, own = pooling
+    lying = {name: _lying_as(each, x, len(out)) for name, each in results.items()}
+    given = {name: layout for name, layout in lying.items() if layout != results[name]}
+    return Plan([launch], results, thread_scratch=own, copied=copies(self=x), given=given)
+
+
+@plan_for("max_pool_values")
+@in_single_precision()
+def max_pool(self: Layout, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_values``: contiguous or channels_last."""
-    if _is_deep(dilation, self):
-        return pooling_deep.largest(self, kernel, stride, padding, out)
-    planned, rows = _planned(self, kernel, stride, padding, dilation, out, "values")
-    if not planned:
-        return NotImplemented
-    plan, shape = planned
-    found = np.empty(shape, self.dtype)
-    plan(rows, found, None, None)
-    return lying_as(found, self, len(kernel))
+    return _plan_maxima(self, (kernel, stride, padding, dilation, out), False)
 
 
-@kernel_for("max_pool_places")
-@by_single_precision()
-def max_pool_with_indices(self, kernel, stride, padding, dilation, out):
+@plan_for("max_pool_places")
+@in_single_precision()
+def max_pool_with_indices(self: Layout, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_places``: contiguous or channels_last."""
-    if _is_deep(dilation, self):
-        return pooling_deep.largest_and_places(self, kernel, stride, padding, out)
-    planned, rows = _planned(self, kernel, stride, padding, dilation, out, "places")
-    if not planned:
-        return NotImplemented
-    plan, shape = planned
-    found, places = np.empty(shape, self.dtype), np.empty(shape, np.int64)
-    plan(rows, found, places, None)
-    return lying_as(found, self, len(kernel)), lying_as(places, self, len(kernel))
+    return _plan_maxima(self, (kernel, stride, padding, dilation, out), True)
 
 
-@kernel_for("max_pool_values_gradient")
-@by_single_precision()
-def max_pool_gradient(grad, self, kernel, stride, padding, dilation, out):
+@plan_for("max_pool_values_gradient")
+@in_single_precision()
+def max_pool_gradient(grad: Layout, self: Layout, kernel, stride, padding, dilation, out):
     """See ``ops.pool_max.max_pool_values_gradient``: contiguous or channels_last."""
     if grad.shape != (*self.shape[: -len(out)], *out) or grad.dtype != self.dtype:
-        return NotImplemented
-    if _is_deep(dilation, self):
-        return pooling_deep.largest_gradient(turned(grad, True), self, kernel, stride, padding, out)
-    grad = rows_of(grad)
-    planned, self = _planned(self, kernel, stride, padding, dilation, out, "gradient")
-    if not planned or grad is None:
-        return NotImplemented
-    found = np.empty(self.shape, self.dtype)
-    planned[0](self, found, None, grad)
-    return found
+        return None
+    if _is_deep(self, dilation):
+        return pooling_deep.plan_largest_gradient(grad, self, kernel, stride, padding, out)
+    pooling = _pooling(self, (kernel, stride, padding, dilation, out), "gradient", ("found", None, "grad"))
+    if pooling is None or not grad.size:
+        return None
+    launch, own = pooling
+    return Plan([launch], {"found": self.plain()}, thread_scratch=own, copied=copies(grad=grad, self=self))
 
 
-@kernel_for("adaptive_max_pool")
-@by_single_precision()
-def adaptive_max_pool(self, out):
+@plan_for("adaptive_max_pool")
+@in_single_precision()
+def adaptive_max_pool(self: Layout, out):
     """See ``ops.pool_adaptive.adaptive_max_pool``: where all windows are of one size, contiguous."""
     kernel = equal_windows(self.shape[-len(out) :], out)
-    if kernel is None:
-        return NotImplemented
-    return max_pool_with_indices(self, kernel, kernel, (0,) * len(out), (1,) * len(out), out)
+    return kernel and _plan_maxima(self, (kernel, kernel, (0,) * len(out), (1,) * len(out), out), True)
 
 
 # ---------------------------------------------------------------- gradients at places
@@ -409,5 +387,5 @@ def places_gradient(grad: Layout, places: Layout, lengths):
     planes = math.prod(lead)
     found = Layout((*lead, *lengths), grad.dtype)
     arguments = "grad", "places", "found", planes, grad.size // planes, volume, max(1, _CHUNK_ELEMENTS // volume)
-    launch = Launch(put_program, (grad.scalar, lanes_for(grad.scalar)), arguments, found.size * _NANOSECONDS)
+    launch = Launch(put_program, (grad.scalar, lanes_for(grad.scalar)), arguments, found.size * NANOSECONDS)
     return Plan([launch], {"found": found}, copied=copies(grad=grad, places=places))

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiler.kernel import compiled, pool
-from ..elementwise.half_precision import by_single_precision
-from ..elementwise.layouts import plain, turned
 from ..language.builder import Builder
 from ..language.program import Program
-from ..language.value_types import scalar_of
-from ..machine.host import host
-from ..planning.plans import Plans
-from ..planning.registry import kernel_for
+from ..planning.layout import Layout, copies, lanes_for
+from ..planning.plan import HostStep, Launch, Plan
+from ..planning.precision import in_single_precision
+from ..planning.runner import plan_for
 from ..windows.axes import equal_windows, forward_axes
 from ..windows.staging import Numbers, stage_function, step_class, stepped_load, stepped_store
 from . import deep as pooling_deep
-from .maxima import NUMBERS, THREADED_ELEMENTS, over_tiles, over_vectors, squeezed, window_plan
+from .maxima import NANOSECONDS, NUMBERS, over_tiles, over_vectors, squeezed, window_plan
 
-_plans, _gradient_plans = Plans(), Plans()
 _CHUNK_ELEMENTS = 1 << 14
 _FEW_TAPS = 4  # they are added up window by window in less time than row by row
 
@@ -52,9 +46,10 @@ def divisors(axes, count_include_pad, divisor_override):
     return counts if divisor_override is None else np.full(counts.shape, float(divisor_override))
 
 
-def mean_pool_program(form):
+def mean_pool_program(*form):
     """The program ``(source, found, divisor, scratch, slab_table, numbers, taps, tap_count, valid, starts)``; the
     divisors lie as the windows of all rows do, ``pitch`` to a row."""
+    form = Form(*form)
     scalar, lanes = form.scalar, form.lanes
     stage = None if form.step_class is None else stage_function(scalar, lanes, form.step_class)
     parameters = [
@@ -118,44 +113,28 @@ def _mean_lines(builder, form, n, begin, rows, taps, sums, shares, target):
         builder.for_lanes(0, n["width_out"], lanes, window_sums)
 
 
-class MeanPool:
-    """A mean pooling planned and compiled for one shape."""
-
-    def __init__(
-        self, shape, dtype, kernel, stride, padding, out, count_include_pad, divisor_override, vector_bytes=None
-    ):
-        count = len(kernel)
-        lanes = (vector_bytes or host().vector_bytes) // dtype.itemsize
-        axes = forward_axes(shape[-count:], out, kernel, stride, padding, (1,) * count)
-        self.staging, self.numbers, self.area = staging, *_ = window_plan(axes, math.prod(shape[:-count]), lanes)
-        self.taps = staging.tap_offsets()
-        numbers = dict(zip(NUMBERS, self.numbers.tolist()), column_taps=len(axes[2].taps))
-        by_lines = staging.in_place and len(self.taps) > _FEW_TAPS
-        if by_lines:
-            self.taps = self.taps[:: len(axes[2].taps)].copy()  # of rows
-            self.area = numbers["area"] = axes[2].length + 2 * lanes
-        self.numbers = np.array(list(numbers.values()), np.int64)
-        self.valid, self.starts = staging.squeezing(lanes)
-        counts = divisors(axes, count_include_pad, divisor_override)
-        lines = np.ones((*counts.shape[:2], staging.pitch), dtype)
-        lines[..., : axes[2].out] = counts
-        self.divisor = np.concatenate([lines.reshape(-1), np.ones(lanes, dtype)])
-        scalar = "f32" if dtype.itemsize == 4 else "f64"
-        step_class = None if staging.direct else staging.step_class
-        form = Form(
-            scalar, lanes, step_class, staging.in_place and axes[2].stride, by_lines, staging.pitch == axes[2].out
-        )
-        self.kernel = compiled(("mean pool", *form), lambda: mean_pool_program(form))
-        self.run = self.kernel.threaded if math.prod(shape) > THREADED_ELEMENTS else self.kernel.alone
-
-    def __call__(self, source, found):
-        self.run(*self.arguments(source, found))
-
-    def arguments(self, source, found):
-        """What the program takes."""
-        scratch = np.empty(pool().scratch_areas * self.area, source.dtype) if self.area else None
-        tables = (self.numbers, self.taps, len(self.taps), self.valid, self.starts)
-        return (source, found, self.divisor, scratch, self.staging.slabs, *tables)
+def _pooling(x, window, counting):
+    """(Launch, scratch memory of each thread) of a mean pooling of "self", a plain array."""
+    kernel, stride, padding, out = window
+    count, lanes = len(kernel), lanes_for(x.scalar)
+    axes = forward_axes(x.shape[-count:], out, kernel, stride, padding, (1,) * count)
+    width = axes[2]
+    staging, numbers, area = window_plan(axes, math.prod(x.shape[:-count]), lanes)
+    taps, numbers = staging.tap_offsets(), dict(zip(NUMBERS, numbers.tolist()), column_taps=len(width.taps))
+    by_lines = staging.in_place and len(taps) > _FEW_TAPS
+    if by_lines:
+        taps = taps[:: len(width.taps)].copy()  # of rows
+        area = numbers["area"] = width.length + 2 * lanes
+    counts = divisors(axes, *counting)
+    lines = np.ones((*counts.shape[:2], staging.pitch), x.dtype)
+    lines[..., : width.out] = counts
+    divisor = np.concatenate([lines.reshape(-1), np.ones(lanes, x.dtype)])
+    step_class = None if staging.direct else staging.step_class
+    form = Form(x.scalar, lanes, step_class, staging.in_place and width.stride, by_lines, staging.pitch == width.out)
+    tables = np.array(list(numbers.values()), np.int64), taps, len(taps), *staging.squeezing(lanes)
+    arguments = "self", "found", divisor, "planes" if area else None, staging.slabs, *tables
+    launch = Launch(mean_pool_program, form, arguments, x.size * NANOSECONDS, "mean_pool")
+    return launch, [("planes", area, x.dtype)] if area else []
 
 
 def _is_whole(lengths, kernel, out, padding):
@@ -170,60 +149,43 @@ def _whole_means(source, found, divisor):
 
 def _whole_shares(grad, found, divisor):
     with np.errstate(all="ignore"):
-        found[...] = grad / grad.dtype.type(divisor)
+        np.divide(grad, grad.dtype.type(divisor), out=found)
 
 
-def _is_pooled(dtype, size, divisor_override):
-    """Whether there are kernels for so many elements of a dtype."""
-    return size and scalar_of(dtype) in ("f32", "f64") and dtype.isnative and divisor_override != 0
+def _is_pooled(x, size, divisor_override):
+    """Whether there are kernels for so many elements."""
+    return size and x.scalar in ("f32", "f64") and divisor_override != 0
 
 
-@functools.lru_cache(256)
-def _deep_divisor(lengths, kernel, stride, padding, out, count_include_pad, divisor_override, dtype):
+def _deep_divisor(lengths, window, counting, dtype):
+    kernel, stride, padding, out = window
     axes = forward_axes(lengths, out, kernel, stride, padding, (1,) * len(out))
-    return divisors(axes, count_include_pad, divisor_override).astype(dtype)
+    return divisors(axes, *counting).astype(dtype)
 
 
-@kernel_for("avg_pool")
-@by_single_precision()
-def avg_pool(self, kernel, stride, padding, out, count_include_pad, divisor_override):
+@plan_for("avg_pool")
+@in_single_precision()
+def avg_pool(self: Layout, kernel, stride, padding, out, count_include_pad, divisor_override):
     """See ``ops.pool_mean.avg_pool``: contiguous or channels_last."""
-    if divisor_override == 0:
-        return NotImplemented
-    if not self.flags.c_contiguous and pooling_deep.takes(self, len(out)):
-        window = tuple(kernel), tuple(stride), tuple(padding), tuple(out)
-        divisor = _deep_divisor(self.shape[2:], *window, count_include_pad, divisor_override, self.dtype)
-        found = pooling_deep.mean(self, divisor, *window)
-        return found if self.ndim == 4 else turned(found, False)  # as PyTorch gives volumes
-    key = (self.shape, self.dtype, tuple(kernel), tuple(stride), tuple(padding), tuple(out), count_include_pad)
-    key += (divisor_override,)
-    prepared = _plans.remembered(key, _prepared_means)
-    if prepared is False:
-        return NotImplemented
-    plan, shape = prepared
-    found = np.empty(shape, self.dtype)
-    plan(plain(self), found)
-    return found
-
-
-def _prepared_means(shape, dtype, kernel, stride, padding, out, count_include_pad, divisor_override):
-    """(what computes means, the result's shape); False where no kernel does."""
-    if not _is_pooled(dtype, math.prod(shape), divisor_override):
-        return False
-    lead, lengths = shape[: -len(kernel)], shape[-len(kernel) :]
-    if _is_whole(lengths, kernel, out, padding):
-        plan = partial(_whole_means, divisor=divisor_override or math.prod(kernel))
+    window, counting = (kernel, stride, padding, out), (count_include_pad, divisor_override)
+    if not _is_pooled(self, self.size, divisor_override):
+        return None
+    if pooling_deep.takes(self, len(out)):
+        plan = pooling_deep.plan_mean(self, _deep_divisor(self.shape[2:], window, counting, self.dtype), *window)
+        # as PyTorch gives volumes
+        return plan if self.ndim == 4 else plan._replace(given={"found": plan.results["found"].plain()})
+    if _is_whole(self.shape[-len(kernel) :], kernel, out, padding):
+        launch, own = HostStep(_whole_means, ("self", "found", divisor_override or math.prod(kernel))), []
     else:
-        plan = MeanPool(shape, dtype, kernel, stride, padding, out, count_include_pad, divisor_override)
-    return plan, (*lead, *out)
+        launch, own = _pooling(self, window, counting)
+    found = Layout((*self.shape[: -len(out)], *out), self.dtype)
+    return Plan([launch], {"found": found}, thread_scratch=own, copied=copies(self=self))
 
 
-def equal_adaptive(self, out):
-    """``ops.pool_adaptive.adaptive_avg_pool`` where all windows are of one size; else NotImplemented."""
-    kernel = equal_windows(self.shape[-len(out) :], out)
-    if kernel is None:
-        return NotImplemented
-    return avg_pool(self, kernel, kernel, (0,) * len(out), tuple(out), True, None)
+def plan_equal_means(x, out):
+    """The Plan of ``ops.pool_adaptive.adaptive_avg_pool`` of "self" where all windows are of one size; else None."""
+    kernel = equal_windows(x.shape[-len(out) :], out)
+    return kernel and avg_pool.plan(x, kernel, kernel, (0,) * len(out), out, True, None)
 
 
 # ---------------------------------------------------------------- the gradient
@@ -310,57 +272,36 @@ def _add_up(builder, n, lanes, step, tables, flowing, share, sums):
         builder.for_lanes(builder.load(first_columns, tap.index), end, lanes, piece)
 
 
-class MeanPoolGradient:
-    """The gradient of a mean pooling planned and compiled for one shape."""
-
-    def __init__(
-        self, shape, dtype, lengths, kernel, stride, padding, count_include_pad, divisor_override, vector_bytes=None
-    ):
-        count = len(lengths)
-        lanes = (vector_bytes or host().vector_bytes) // dtype.itemsize
-        self.axes = axes = forward_axes(lengths, shape[-count:], kernel, stride, padding, (1,) * count)
-        depth, height, width = axes
-        counts = divisors(axes, count_include_pad, divisor_override).astype(dtype)
-        self.divisor = np.concatenate([counts.reshape(-1), np.ones(lanes, dtype)])
-        places, ends = [], [0]
-        for d in range(depth.out):
-            for h in range(height.out):
-                for i in _inside(depth, d):
-                    places += [(i * height.length + j) * width.length for j in _inside(height, h)]
-                ends.append(len(places))
-        self.line_taps, self.row_places = np.array(ends, np.int64), np.array(places, np.int64)
-        taps = np.array(width.taps, np.int64) + width.start
-        first = np.maximum(0, -(taps // width.stride))
-        end = np.maximum(np.minimum(-(-(width.length - taps) // width.stride), width.out), first)
-        self.first_columns, self.tap_columns = np.concatenate([first, end]), taps
-        apart, self.column_windows = max(width.taps) < width.stride, np.full(width.length + lanes, width.out, np.int64)
-        for tap, *windows in zip(taps, first, end):
-            windows = np.arange(*windows)
-            self.column_windows[tap + windows * width.stride] = windows
-        self.planes, volume = math.prod(shape[:-count]), math.prod(lengths)
-        at_once = max(1, min(self.planes // 8, _CHUNK_ELEMENTS // volume))
-        self.area = width.length + width.out + 3 * lanes
-        numbers = (self.planes, at_once, volume, depth.out * height.out, width.out, len(taps), width.stride)
-        numbers = (*numbers, width.length, self.area)
-        self.numbers = np.array(numbers, np.int64)
-        form = (
-            "f32" if dtype.itemsize == 4 else "f64",
-            lanes,
-            step_class(width.stride),
-            apart,
-            sorted(places) == [row * width.length for row in range(depth.length * height.length)],
-        )
-        self.kernel = compiled(("mean pool gradient", *form), lambda: mean_pool_gradient_program(*form))
-        self.run = self.kernel.threaded if self.planes * volume > THREADED_ELEMENTS else self.kernel.alone
-
-    def __call__(self, grad, found):
-        self.run(*self.arguments(grad, found))
-
-    def arguments(self, grad, found):
-        """What the program takes."""
-        tables = (self.line_taps, self.row_places, self.first_columns, self.tap_columns, self.column_windows)
-        scratch = np.empty(pool().scratch_areas * self.area, grad.dtype)
-        return (grad, found, self.divisor, scratch, self.numbers, *tables)
+def _gradient(grad, lengths, window, counting):
+    """(Launch, scratch memory of each thread) of the gradient of a mean pooling: of "grad", a plain array."""
+    kernel, stride, padding = window
+    count, lanes = len(lengths), lanes_for(grad.scalar)
+    depth, height, width = axes = forward_axes(lengths, grad.shape[-count:], kernel, stride, padding, (1,) * count)
+    counts = divisors(axes, *counting).astype(grad.dtype)
+    divisor = np.concatenate([counts.reshape(-1), np.ones(lanes, grad.dtype)])
+    places, ends = [], [0]
+    for d in range(depth.out):
+        for h in range(height.out):
+            for i in _inside(depth, d):
+                places += [(i * height.length + j) * width.length for j in _inside(height, h)]
+            ends.append(len(places))
+    taps = np.array(width.taps, np.int64) + width.start
+    first = np.maximum(0, -(taps // width.stride))
+    end = np.maximum(np.minimum(-(-(width.length - taps) // width.stride), width.out), first)
+    apart, windows_of = max(width.taps) < width.stride, np.full(width.length + lanes, width.out, np.int64)
+    for tap, *windows in zip(taps, first, end):
+        windows = np.arange(*windows)
+        windows_of[tap + windows * width.stride] = windows
+    planes, volume = math.prod(grad.shape[:-count]), math.prod(lengths)
+    at_once = max(1, min(planes // 8, _CHUNK_ELEMENTS // volume))
+    area = width.length + width.out + 3 * lanes
+    numbers = planes, at_once, volume, depth.out * height.out, width.out, len(taps), width.stride, width.length, area
+    once = sorted(places) == [row * width.length for row in range(depth.length * height.length)]
+    form = grad.scalar, lanes, step_class(width.stride), apart, once
+    tables = numbers, tuple(ends), np.array(places, np.int64), np.concatenate([first, end]), taps, windows_of
+    arguments = "grad", "found", divisor, "sums", *tables
+    launch = Launch(mean_pool_gradient_program, form, arguments, planes * volume * NANOSECONDS, "mean_pool_gradient")
+    return launch, [("sums", area, grad.dtype)]
 
 
 def _inside(axis, window):
@@ -369,43 +310,27 @@ def _inside(axis, window):
     return range(max(begin, 0), min(begin + len(axis.taps), axis.length))
 
 
-@kernel_for("avg_pool_gradient")
-@by_single_precision()
-def avg_pool_gradient(grad, lengths, kernel, stride, padding, count_include_pad, divisor_override):
+@plan_for("avg_pool_gradient")
+@in_single_precision()
+def avg_pool_gradient(grad: Layout, lengths, kernel, stride, padding, count_include_pad, divisor_override):
     """See ``ops.pool_mean.avg_pool_gradient``: contiguous or channels_last."""
-    if divisor_override == 0 or 0 in lengths:
-        return NotImplemented
-    if not grad.flags.c_contiguous and pooling_deep.takes(grad, len(lengths)):
-        window = tuple(kernel), tuple(stride), tuple(padding), grad.shape[2:]
-        divisor = _deep_divisor(tuple(lengths), *window, count_include_pad, divisor_override, grad.dtype)
-        return pooling_deep.mean_gradient(grad, lengths, divisor, *window)
-    key = (grad.shape, grad.dtype, tuple(lengths), tuple(kernel), tuple(stride), tuple(padding), count_include_pad)
-    key += (divisor_override,)
-    prepared = _gradient_plans.remembered(key, _prepared_gradient)
-    if prepared is False:
-        return NotImplemented
-    plan, shape = prepared
-    found = np.empty(shape, grad.dtype)
-    plan(plain(grad), found)
-    return found
-
-
-def _prepared_gradient(shape, dtype, lengths, kernel, stride, padding, count_include_pad, divisor_override):
-    """(what computes gradients of means, the result's shape); False where no kernel does."""
-    if not _is_pooled(dtype, math.prod(shape) * math.prod(lengths), divisor_override):
-        return False
-    lead, out = shape[: -len(lengths)], shape[-len(lengths) :]
+    counting, out = (count_include_pad, divisor_override), grad.shape[-len(lengths) :]
+    if not _is_pooled(grad, grad.size * math.prod(lengths), divisor_override):
+        return None
+    if pooling_deep.takes(grad, len(lengths)):
+        window = kernel, stride, padding, out
+        divisor = _deep_divisor(lengths, window, counting, grad.dtype)
+        return pooling_deep.plan_mean_gradient(grad, lengths, divisor, *window)
     if _is_whole(lengths, kernel, out, padding):
-        plan = partial(_whole_shares, divisor=divisor_override or math.prod(kernel))
+        launch, own = HostStep(_whole_shares, ("grad", "found", divisor_override or math.prod(kernel))), []
     else:
-        plan = MeanPoolGradient(shape, dtype, lengths, kernel, stride, padding, count_include_pad, divisor_override)
-    return plan, (*lead, *lengths)
+        launch, own = _gradient(grad, lengths, (kernel, stride, padding), counting)
+    found = Layout((*grad.shape[: -len(lengths)], *lengths), grad.dtype)
+    return Plan([launch], {"found": found}, thread_scratch=own, copied=copies(grad=grad))
 
 
-def equal_adaptive_gradient(grad, lengths):
-    """The gradient of `equal_adaptive`."""
+def plan_equal_gradient(grad, lengths):
+    """The Plan of the gradient of `plan_equal_means`: of "grad"."""
     out = grad.shape[-len(lengths) :]
     kernel = equal_windows(lengths, out)
-    if kernel is None:
-        return NotImplemented
-    return avg_pool_gradient(grad, lengths, kernel, kernel, (0,) * len(out), True, None)
+    return kernel and avg_pool_gradient.plan(grad, lengths, kernel, kernel, (0,) * len(out), True, None)

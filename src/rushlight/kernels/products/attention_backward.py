@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..language.builder import Builder
 from ..language.program import Program
 from ..rows.spans import add_each
-from .attention_parts import Parts
+from .attention_parts import Form, Parts
 
 _CHAIN = 8  # products that are added up in a row: what is wrong with D is wrong with all of a query's slopes
 
@@ -26,12 +26,12 @@ def backward_area(width, size, value_size, key_block, mask):
     return width * (2 * size + 2 * value_size + key_block * (3 if mask else 2) + 1)
 
 
-def backward_program(layout):
-    """Entry ``(grad, query, key, value, mask, out, logsumexp, d_query, d_key, d_value, scratch, sizes, scale)``.
+def backward_program(*form):
+    """The Program for a Form. Entry ``(grad, query, key, value, mask, out, logsumexp, d_query, d_key, d_value, scratch, sizes, scale)``.
 
     logsumexp (batch, heads, rows) is contiguous.
     """
-    return _Backward(layout).program()
+    return _Backward(Form(*form)).program()
 
 
 class _Backward:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..language.builder import Builder
 from ..language.program import Program
 from ..rows.spans import add_each
-from .attention_parts import Parts
+from .attention_parts import Form, Parts
 
 _CHAIN = 16  # weights that are added up in a row: what is wrong with their sum is wrong with all of a query's outputs
 SIZES = (
@@ -22,12 +22,12 @@ def forward_area(width, size, value_size, key_block, mask):
     return width * (size + value_size + key_block * (2 if mask else 1) + 2)
 
 
-def forward_program(layout):
-    """Entry ``(query, key, value, mask, out, logsumexp, scratch, sizes, scale)``.
+def forward_program(*form):
+    """The Program for a Form. Entry ``(query, key, value, mask, out, logsumexp, scratch, sizes, scale)``.
 
     logsumexp (batch, heads, queries) is contiguous; plus infinity for a query that may look nowhere, whose output is 0.
     """
-    return _Forward(layout).program()
+    return _Forward(Form(*form)).program()
 
 
 class _Forward:

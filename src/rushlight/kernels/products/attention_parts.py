@@ -19,7 +19,7 @@ HEIGHT = 4  # rows of a micro-kernel: what is left of any number of rows goes on
 _LEAST = {"f32": -87.0, "f64": -708.0}  # e to these is just above the smallest normal number
 
 
-class Layout(NamedTuple):
+class Form(NamedTuple):
     """What attention programs are compiled for.
 
     ``vectors`` of queries in a block; ``mask``: whether there is one, added to the scores; ``causal``: whether query i

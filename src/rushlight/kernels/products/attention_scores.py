@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+from ..planning.layout import Layout
+from ..planning.plan import Made, Passed
+from ..planning.runner import plan_for
+from .matmul import plan_batch, scaled
 
-from ..planning.registry import kernel_for
-from .matmul import bmm
 
-
-@kernel_for("scaled_scores")
-def scaled_scores(query, key, scale):
-    with np.errstate(all="ignore"):
-        return bmm(query * query.dtype.type(scale), key.swapaxes(1, 2))
+@plan_for("scaled_scores")
+def scaled_scores(query: Layout, key: Layout, scale: Passed):
+    plan = plan_batch(("scaled", query.plain()), ("key", key, True))
+    return plan and plan._replace(made={"scaled": Made(scaled, ("query", scale))})

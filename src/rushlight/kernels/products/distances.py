@@ -10,17 +10,12 @@ import math
 
 import numpy as np
 
-from ...ops.moving import copied
-from ..compiler.kernel import compiled, pool
 from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import scalar_of
 from ..machine.host import lanes
-from ..machine.scratch import scratch
-from ..planning.layout import Layout
-from ..planning.plan import Launch, Plan
-from ..planning.plans import Plans
-from ..planning.registry import kernel_for
+from ..planning.layout import Layout, copies
+from ..planning.plan import Launch, Plan, View
 from ..planning.runner import plan_for
 from ..rows.reduce_programs import chunked
 
@@ -31,12 +26,9 @@ _FEW = 8
 _STRETCH = 64  # coordinates whose differences are added up in a row: rounding errors of short sums are small
 _COORDINATES = 8  # whose gradients grow side by side
 _WORTHWHILE = 64  # coordinates of pairs: fewer are NumPy's
-_THREADED_FROM = 1 << 16  # of them
 _NANOSECONDS = 0.077  # for one of them
 _CHUNK = 1 << 15  # of them, about
 _MOST_MULTIPLIED = 8  # integer powers up to this one are products
-
-_calls = Plans()
 
 
 class Norm:
@@ -270,81 +262,83 @@ def _kind(p):
     return int(p) if p.is_integer() and p <= _MOST_MULTIPLIED else None
 
 
-def _prepared(build, scalar, p, option, sizes):
-    """(kernel's call, each thread's elements of scratch memory, what follows the arrays)."""
-    kind, width = _kind(p), lanes(4 if scalar == "f32" else 8)
-    key = (build.__name__ + " of distances", scalar, kind, option, width)
-    kernel = compiled(key, lambda: build(scalar, kind, option, width))
-    _, rows, columns, length = sizes
-    if build is pairs:
-        each, area = (columns if option else _ROWS * columns) * length, ()
-    else:
-        each, area = width * rows * length, (2 * rows * width,)
-    run = kernel.threaded if math.prod(sizes) >= _THREADED_FROM else kernel.alone
-    rest = (*sizes, max(1, _CHUNK // each), *area, *((p, 1 / p) if kind is None else ()))
-    return run, sum(area), rest
+def _swapped(ndim):
+    """The order of dimensions in which the last two have changed places."""
+    return (*range(ndim - 2), ndim - 1, ndim - 2)
 
 
-def _operands(x1, x2):
-    """(rows, columns, sizes, the batch's shape) of two operands, in memory as the programs take them; None where they are
-    not theirs."""
-    if scalar_of(x1.dtype) not in ("f32", "f64") or x1.dtype != x2.dtype or not x1.dtype.isnative:
+class _Operands:
+    """The rows of two arrays, given as (name, Layout), as the programs take them: those of the second as the columns of
+    "turned", a copy. ``sizes``: batches, rows, columns, length."""
+
+    def __init__(self, first, second):
+        (name, x), (other, y) = first, second
+        self.dtype, self.batch = x.dtype, np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        (rows, length), columns = x.shape[-2:], y.shape[-2]
+        self.sizes = math.prod(self.batch), rows, columns, length
+        self.work = math.prod(self.sizes)
+        self.fits = x.scalar in ("f32", "f64") and x.dtype == y.dtype and x.shape[-1] == y.shape[-1] and self.work > 0
+        self.arrays, self.order = (name, "turned"), _swapped(len(self.batch) + 2)
+        broad, whole = (*self.batch, rows, length), (*self.batch, columns, length)
+        self.views = {} if x.shape == broad else {name: View(name, broad)}
+        self.views["turned"] = View(other, None if y.shape == whole else whole, self.order)
+        self.copied = {"turned": None, **copies(**{name: x.broadcast(broad)})}
+
+    def plan(self, build, p, option, arrays, shape, views=None, copied=None, **more):
+        """The Plan of a program that makes ``out``, of such a shape in each batch; ``arrays``: those among its arguments."""
+        kind, (_, rows, columns, length) = _kind(p), self.sizes
+        width = lanes(self.dtype.itemsize)
+        if build is pairs:
+            each, area = (columns if option else _ROWS * columns) * length, ()
+        else:
+            each, area = width * rows * length, (2 * rows * width,)
+        arguments = (*arrays, *self.sizes, max(1, _CHUNK // each), *area, *((p, 1 / p) if kind is None else ()))
+        launch = Launch(build, (scalar_of(self.dtype), kind, option, width), arguments, self.work * _NANOSECONDS)
+        return Plan(
+            [launch],
+            {"out": Layout((*self.batch, *shape), self.dtype)},
+            thread_scratch=[("distances", elements, self.dtype) for elements in area],
+            views={**self.views, **(views or {})},
+            copied={**self.copied, **(copied or {})},
+            pays=self.work >= _WORTHWHILE,
+            **more,
+        )
+
+
+@plan_for("cdist_pairs")
+def cdist_pairs(x1: Layout, x2: Layout, p, expanded):
+    given = ("x1", x1), ("x2", x2)
+    swaps = x1.shape[-2] <= _FEW < x2.shape[-2]
+    operands = _Operands(*(reversed(given) if swaps else given))
+    if not operands.fits:
         return None
-    batch = x1.shape[:-2]
-    if batch != x2.shape[:-2]:
-        batch = np.broadcast_shapes(batch, x2.shape[:-2])
-    (rows, length), columns = x1.shape[-2:], x2.shape[-2]
-    sizes = (math.prod(batch), rows, columns, length)
-    if math.prod(sizes) < _WORTHWHILE:
+    turned = {"out": operands.order} if swaps else {}
+    return operands.plan(pairs, p, False, (*operands.arrays, "out"), operands.sizes[1:3], turned=turned)
+
+
+@plan_for("pdist_pairs")
+def pdist_pairs(self: Layout, p):
+    operands = _Operands(("self", self), ("self", self))
+    count = self.shape[-2]
+    if not operands.fits:
         return None
-    first, second = (x if x.shape[:-2] == batch else np.broadcast_to(x, batch + x.shape[-2:]) for x in (x1, x2))
-    return (first if first.flags.c_contiguous else copied(first)), copied(second.swapaxes(-1, -2)), sizes, batch
+    return operands.plan(pairs, p, True, (*operands.arrays, "out"), (count * (count - 1) // 2,))
 
 
-@kernel_for("cdist_pairs")
-def cdist_pairs(x1, x2, p, expanded):
-    if x1.shape[-2] <= _FEW < x2.shape[-2]:
-        found = cdist_pairs(x2, x1, p, expanded)
-        return found if found is NotImplemented else copied(found.swapaxes(-1, -2))
-    found = _operands(x1, x2)
-    if found is None:
-        return NotImplemented
-    rows, columns, sizes, batch = found
-    run, _, rest = _calls.remembered((pairs, scalar_of(x1.dtype), p, False, sizes), _prepared)
-    out = np.empty((*batch, *sizes[1:3]), x1.dtype)
-    run(rows, columns, out, *rest)
-    return out
-
-
-@kernel_for("pdist_pairs")
-def pdist_pairs(self, p):
-    found = _operands(self, self)
-    if found is None:
-        return NotImplemented
-    rows, columns, sizes, batch = found
-    run, _, rest = _calls.remembered((pairs, scalar_of(self.dtype), p, True, sizes), _prepared)
-    out = np.empty((*batch, sizes[1] * (sizes[1] - 1) // 2), self.dtype)
-    run(rows, columns, out, *rest)
-    return out
-
-
-@kernel_for("distance_gradient")
-def distance_gradient(grad, x1, x2, p, result):
-    found = _operands(x2, x1)
-    if found is None or p == 0 or x1.shape[-1] != x2.shape[-1]:
-        return NotImplemented
-    rows, columns, sizes, batch = found
-    turned = [each.swapaxes(-1, -2) for each in (grad, result)]
-    if any(each.dtype != x1.dtype or each.shape != (*batch, *sizes[1:3]) for each in turned):
-        return NotImplemented
-    length = sizes[-1]
+@plan_for("distance_gradient")
+def distance_gradient(grad: Layout, x1: Layout, x2: Layout, p, result: Layout):
+    operands = _Operands(("x2", x2), ("x1", x1))
+    (_, rows, columns, length), order = operands.sizes, operands.order
+    if not operands.fits or p == 0 or not grad.dtype == result.dtype == x1.dtype:
+        return None
+    if not grad.shape == result.shape == (*operands.batch, columns, rows):
+        return None
     most = _POWERS if _kind(p) is None else _COORDINATES
     count = most if length >= most else 4 if length >= 4 else length
-    run, area, rest = _calls.remembered((gradients, scalar_of(x1.dtype), p, count, sizes), _prepared)
-    out = np.empty(columns.shape, x1.dtype)
-    turned = [each if each.flags.c_contiguous else copied(each) for each in turned]
-    run(*turned, rows, columns, out, scratch("distances", area * pool().scratch_areas, x1.dtype), *rest)
-    return copied(out.swapaxes(-1, -2))
+    views = {name: View(name, order=order) for name in ("grad", "result")}
+    copied = copies(grad=grad.turned(order), result=result.turned(order))
+    arrays = "grad", "result", *operands.arrays, "out", "distances"
+    return operands.plan(gradients, p, count, arrays, (length, columns), views, copied, turned={"out": order})
 
 
 @plan_for("symmetric_matrix")

@@ -34,8 +34,8 @@ class Options(NamedTuple):
     sums_rows: bool = False
 
 
-def matmul_program(options):
-    """Entry ``(a, b, c, bias, addend, workspace, sizes, alpha, resume, row_sums)``.
+def matmul_program(*options):
+    """The Program for Options. Entry ``(a, b, c, bias, addend, workspace, sizes, alpha, resume, row_sums)``.
 
     ``workspace`` is for packed tiles and panels, ``sizes`` the plan's numbers (i64), ``resume`` 1 to add to C's contents.
     Where the program ``sums_rows``, ``row_sums`` gets the sums over k of A, which is in "columns".

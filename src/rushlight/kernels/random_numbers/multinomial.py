@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ...random import multinomial as draw
-from ..compiler.kernel import compiled
-from ..elementwise.layouts import is_plain
 from ..language.builder import Builder
 from ..language.program import Program
-from ..language.value_types import scalar_of
 from ..machine.host import lanes
-from ..planning.registry import kernel_for
+from ..planning.layout import Layout
+from ..planning.plan import Check, Launch, Made, Passed, Plan, left_to_numpy
+from ..planning.runner import plan_for
 from ..sorting.leading import topk_pair
 from ..sorting.searching import search_positions
 
 _ROWS = 4  # whose sums are added up beside each other: an addition waits for the one before it
-_ALONE = 1 << 13  # weights that are summed up before another thread has come to help
+_NANOSECONDS = 0.61  # for a weight
 _CHUNK = 1 << 14  # weights that are divided in one chunk
 
 
 def cumulate_program(scalar, lanes, at_once):
-    """``(weights, sums, fits, rows, length)``: sums from the left, one by one, divided by the last; ``at_once`` rows at a
-    time. ``fits`` says for each row whether no weight is negative and the last sum positive and finite."""
-    builder = Builder("cumulate", [("weights", f"{scalar}*"), ("sums", f"{scalar}*"), ("fits", "bool*"),
+    """``(weights, sums, unfit, rows, length)``: sums from the left, one by one, divided by the last; ``at_once`` rows at a
+    time. ``unfit`` says for each row whether a weight is negative, or the last sum not positive and finite."""
+    builder = Builder("cumulate", [("weights", f"{scalar}*"), ("sums", f"{scalar}*"), ("unfit", "bool*"),
                                    ("rows", "i64"), ("length", "i64")])  # fmt: skip
-    weights, sums, fits, rows, length = builder.parameters
+    weights, sums, unfit, rows, length = builder.parameters
     zero = builder.constant(0, scalar)
     with builder.parallel((rows + (at_once - 1)) // at_once) as chunk:
         own = [builder.minimum(chunk * at_once + i, rows - 1) for i in range(at_once)]
@@ -41,7 +42,7 @@ def cumulate_program(scalar, lanes, at_once):
             loop.carry = following
         for i, row in enumerate(own):
             total, least = loop.results[2 * i : 2 * i + 2]
-            builder.store((least >= 0.0) & (total > 0.0) & (total < float("inf")), fits, row)
+            builder.store(~((least >= 0.0) & (total > 0.0) & (total < float("inf"))), unfit, row)
     pieces = (length + (_CHUNK - 1)) // _CHUNK
     with builder.parallel(rows * pieces) as chunk:
         line, first = builder.offset(sums, chunk // pieces * length), chunk % pieces * _CHUNK
@@ -57,15 +58,20 @@ def cumulate_program(scalar, lanes, at_once):
     return Program("cumulate", [builder.function])
 
 
+@plan_for()
+def _sums(rows: Layout):
+    if not rows.is_plain:
+        return None
+    (count, length), scalar = rows.shape, rows.scalar
+    form = scalar, lanes(rows.itemsize), _ROWS if count >= _ROWS else 1
+    launch = Launch(cumulate_program, form, ("rows", "sums", "unfit", count, length), rows.size * _NANOSECONDS)
+    check = Check("unfit", left_to_numpy, ())
+    return Plan([launch], {"sums": rows}, [("unfit", count, np.dtype(np.bool_))], check=check)
+
+
 def _cumulated(rows):
-    if not is_plain(rows):
-        return draw.cumulated(rows)
-    (count, length), scalar, width = rows.shape, scalar_of(rows.dtype), lanes(rows.itemsize)
-    at_once = _ROWS if count >= _ROWS else 1
-    kernel = compiled(("cumulate", scalar, width, at_once), lambda: cumulate_program(scalar, width, at_once))
-    sums, fits = np.empty(rows.shape, rows.dtype), np.empty(count, np.bool_)
-    (kernel.alone if rows.size <= _ALONE else kernel.threaded)(rows, sums, fits, count, length)
-    return sums if fits.all() else draw.cumulated(rows)
+    found = _sums(rows)
+    return draw.cumulated(rows) if found is NotImplemented else found
 
 
 def _looked_up(sums, uniform):
@@ -82,8 +88,14 @@ def _leading(quotients, count):
     return draw.leading(quotients, count) if found is NotImplemented else found[1]
 
 
-@kernel_for("multinomial")
-def multinomial(self, num_samples, replacement, generator):
-    """See ``ops.random.multinomial``."""
-    found = draw.multinomial(self, num_samples, replacement, generator, (_leading, _cumulated, _looked_up))
+def _drawn(weights, generator, num_samples, replacement):
+    found = draw.multinomial(weights, num_samples, replacement, generator, (_leading, _cumulated, _looked_up))
     return np.ascontiguousarray(found)
+
+
+@plan_for("multinomial")
+def multinomial(self: Layout, num_samples, replacement, generator: Passed):
+    """See ``ops.random.multinomial``. The host draws the numbers, and has plans of others rank them."""
+    drawn = partial(_drawn, num_samples=num_samples, replacement=replacement)
+    found = Layout((*self.shape[:-1], num_samples), np.dtype(np.int64))
+    return Plan([], {"found": found}, made={"found": Made(drawn, ("self", "generator"))})

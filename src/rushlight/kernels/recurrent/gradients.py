@@ -6,26 +6,25 @@ the initial ones, which lie elsewhere), and with the input. Rows of bfloat16 num
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiler.kernel import compiled
-from ..elementwise.half_precision import converted
 from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import NUMPY, scalar_of
 from ..machine import host
-from ..machine.scratch import scratch
-from ..products.matmul import product
+from ..planning.layout import Layout, strided
+from ..planning.plan import Launch, View
+from ..products.matmul import plan_product_of
 from ..products.matmul_micro import PLAIN, micro_kernel
 from ..products.matmul_packing import PAIRS, copying
 from ..products.matmul_plan import PANEL_VECTORS, TILE_ROWS
 from ..rows import reduce
 from .programs import compute_scalar
 
-_ALONE = 1 << 18  # multiplications below which other threads are not called in
+THREADED = 5000  # nanoseconds from which other threads are called in
+NANOSECONDS = THREADED / (1 << 18)  # for a multiplication
 _WANTED_CHUNKS = 24  # for two or more threads to end at about the same time
 _LEAST_CHUNK = 1 << 17  # multiplications that are worth being handed out
 _CHAINS = 64, 256  # rows, between which what is added up in a row lies
@@ -49,61 +48,70 @@ def pitch_of(width, dtype):
     return width + 64 // dtype.itemsize if width * dtype.itemsize % 1024 == 0 else width
 
 
-class _Plan:
-    """The program for given sizes, ready to run."""
-
-    __slots__ = ("copied_width", "cut", "run")
-
-    def __init__(self, scalar, rows, width, size, inputs, copies, biases):
-        lanes, registers = host.lanes(NUMPY[scalar].itemsize), host.vector_registers()
-        most = PANEL_VECTORS[registers][0]
-        vectors = [-(-columns // lanes) for columns in (size, inputs)]
-        panels = [-(-count // most) for count in vectors]
-        widths = tuple(-(-count // parts) if parts else 0 for count, parts in zip(vectors, panels))
-        tiles = -(-width // min(TILE_ROWS[registers][count] for count in widths if count))
-        work = rows * width * (size + inputs)
-        wanted = min(_WANTED_CHUNKS, work // _LEAST_CHUNK)
-        blocks = max(1, min(tiles, max(-(-wanted // sum(panels)), width // _BLOCK_COLUMNS)))
-        self.cut = (*panels, tiles, blocks)
-        self.copied_width = vectors[1] * lanes if copies else 0
-        key = "recurrent_gradients", scalar, lanes, widths, -(-width // tiles), copies, biases
-        kernel = compiled(key, lambda: gradients_program(*key[1:]))
-        self.run = kernel.alone if work < _ALONE else kernel.threaded
+def _program(scalar, rows, width, size, inputs, copies, biases):
+    """What computes the gradients of such sizes: the form of its program, how the results are cut up, the columns of the
+    input's copy, and the nanoseconds that count."""
+    lanes, registers = host.lanes(NUMPY[scalar].itemsize), host.vector_registers()
+    most = PANEL_VECTORS[registers][0]
+    vectors = [-(-columns // lanes) for columns in (size, inputs)]
+    panels = [-(-count // most) for count in vectors]
+    widths = tuple(-(-count // parts) if parts else 0 for count, parts in zip(vectors, panels))
+    tiles = -(-width // min(TILE_ROWS[registers][count] for count in widths if count))
+    work = rows * width * (size + inputs)
+    wanted = min(_WANTED_CHUNKS, work // _LEAST_CHUNK)
+    blocks = max(1, min(tiles, max(-(-wanted // sum(panels)), width // _BLOCK_COLUMNS)))
+    form = scalar, lanes, widths, -(-width // tiles), copies, biases
+    return form, (*panels, tiles, blocks), vectors[1] * lanes if copies else 0, work * NANOSECONDS
 
 
-_plan = functools.lru_cache(1024)(_Plan)
+def parameter_gradients(pieces, reverse, biased, input=None, input_sums="sums"):
+    """Add the gradients of ``w_hh``, ``w_ih`` (not without the Layout of an ``input``), the hidden part's bias and, where the
+    input's part has other ``input_sums``, its bias (both if ``biased``) to the pieces of a plan: as "d_w_hh", "d_w_ih",
+    "d_bias" and "d_input_bias".
 
-
-def parameter_gradients(sums, outputs, hidden, reverse, biased, input=None, input_sums=None):
-    """The gradients of ``w_hh``, ``w_ih`` (None without ``input``), the hidden part's bias and, where the input's part has
-    other ``input_sums``, its bias (each None unless ``biased``).
-
-    ``sums`` and ``input_sums`` are (steps, N, gates), their rows `pitch_of` the gates apart; ``outputs`` and ``hidden``
-    are contiguous.
+    Among the pieces are "sums" and ``input_sums``, (steps, N, gates), their rows `pitch_of` the gates apart, "outputs" and
+    "hidden", which lie as they are read.
     """
-    if host.host().has_tiles and sums.dtype == np.float32:
-        return _by_products(sums, outputs, hidden, reverse, biased, input, input_sums)
-    if sums.dtype.itemsize == 2:
-        return _by_pairs(sums, outputs, hidden, reverse, biased, input, input_sums)
-    (steps, rows, width), size, dtype = sums.shape, hidden.shape[1], sums.dtype
-    itemsize = dtype.itemsize
-    inputs = 0 if input is None else input.shape[2]
-    input_step, input_row = (0, 0) if input is None else (stride // itemsize for stride in input.strides[:2])
+    sums = pieces.layouts["sums"]
+    biases = ("d_bias", "d_input_bias")[: 0 if not biased else 1 if input_sums == "sums" else 2]
+    if host.host().has_tiles and sums.scalar == "f32":
+        way, operand = _by_products, pieces.plain
+    elif sums.scalar == "bf16":
+        way, operand = _by_pairs, pieces.plain
+    else:
+        way, operand = _by_program, pieces.row_by_row
+    if input is not None:
+        operand(input=input)
+    way(pieces, reverse, biases, input and "input", input_sums)
+
+
+def _by_program(pieces, reverse, biases, input, input_sums):
+    (steps, rows, width), size = pieces.layouts["sums"].shape, pieces.layouts["hidden"].shape[1]
+    inputs, input_step, input_row = 0, 0, 0
+    if input is not None:
+        inputs, (input_step, input_row, _) = pieces.layouts[input].shape[2], pieces.layouts[input].steps
     if rows == 1:
         input_row = input_step
     copies = steps > 1 and input_step != rows * input_row
-    biases = _count_biases(biased, input_sums)
-    plan = _plan(scalar_of(dtype), steps * rows, width, size, inputs, copies, biases)
-    first, later = (sums[-1], sums[:-1]) if reverse else (sums[0], sums[1:])
-    before = outputs[1:] if reverse else outputs[:-1]
-    results = _results(width, size, inputs, biases, dtype)
-    copied = scratch("recurrent_input", steps * rows * plan.copied_width, dtype) if copies else None
-    plan.run(
-        sums, first, later, sums if input_sums is None else input_sums, hidden, before, input, copied, *results,
-        steps * rows, (steps - 1) * rows, rows, size, inputs, width, sums.strides[1] // itemsize, size,
-        input_step, input_row, _longest_chain(steps, rows), *plan.cut,
+    scalar, dtype = scalar_of(pieces.dtype), pieces.dtype
+    form, cut, copied_width, nanoseconds = _program(scalar, steps * rows, width, size, inputs, copies, len(biases))
+    results = _results(pieces, width, size, inputs, biases)
+    first, later, before = _around_first(pieces, steps, reverse)
+    arguments = "sums", first, later, input_sums, "hidden", before, input, "copied_input" if copies else None
+    numbers = (
+        steps * rows, (steps - 1) * rows, rows, size, inputs, width, pieces.layouts["sums"].steps[1], size,
+        input_step, input_row, _longest_chain(steps, rows), *cut,
     )  # fmt: skip
-    return results
+    own = [("copied_input", 0, dtype, steps * rows * copied_width)] if copies else ()
+    pieces.launch(
+        Launch(gradients_program, form, (*arguments, *results, *numbers), nanoseconds, "recurrent_gradients"), own
+    )
+
+
+def _around_first(pieces, steps, reverse):
+    """The names of the sums of the first step that is taken, of the later ones, and of the states before those."""
+    first, later, before = (steps - 1, 0, 1) if reverse else (0, 1, 0)
+    return pieces.from_step("sums", first), pieces.from_step("sums", later), pieces.from_step("outputs", before)
 
 
 def _longest_chain(steps, rows):
@@ -113,48 +121,54 @@ def _longest_chain(steps, rows):
     return min(max(shortest, 3 * (steps + rows)), longest)
 
 
-def _count_biases(biased, input_sums):
-    return 0 if not biased else 1 if input_sums is None else 2
+def _results(pieces, width, size, inputs, biases):
+    """The names of the results in the program's order; they are computed in ``pieces.compute``."""
+    shapes = {"d_w_hh": (width, size), "d_w_ih": (width, inputs) if inputs else None}
+    shapes |= {name: (width,) if name in biases else None for name in _RESULTS[2:]}
+    for name, shape in shapes.items():
+        if shape:
+            pieces.result(name, shape, pieces.compute)
+    return [name if shape else None for name, shape in shapes.items()]
 
 
-def _results(width, size, inputs, biases, dtype):
-    weights = [np.empty((width, columns), dtype) if columns else None for columns in (size, inputs)]
-    return (*weights, *(np.empty(width, dtype) if count < biases else None for count in range(2)))
-
-
-def _by_pairs(sums, outputs, hidden, reverse, biased, input, input_sums):
+def _by_pairs(pieces, reverse, biases, input, input_sums):
     """As `parameter_gradients`, of bfloat16 numbers: the results are added up in float32."""
-    (steps, rows, width), size, dtype = sums.shape, hidden.shape[1], sums.dtype
-    before = np.concatenate([outputs[1:], hidden[None]] if reverse else [hidden[None], outputs[:-1]])
-    inputs = 0 if input is None else input.shape[2]
-    biases, pairs = _count_biases(biased, input_sums), (steps * rows + 1) // 2
-    plan = _plan(PAIRS, pairs, width, size, inputs, False, biases)
-    joined, pitch = _joined("sums", sums)
-    others = joined if input_sums is None else _joined("input_sums", input_sums)[0]
-    states, state_row = _joined("states", before)
-    input, input_row = (None, 0) if input is None else _joined("input", np.ascontiguousarray(input))
-    results = _results(width, size, inputs, biases, NUMPY[compute_scalar(PAIRS)])
+    layouts = pieces.layouts
+    (steps, rows, width), size = layouts["sums"].shape, layouts["hidden"].shape[1]
+    inputs, pairs = layouts[input].shape[2] if input else 0, (steps * rows + 1) // 2
+    form, cut, _, nanoseconds = _program(PAIRS, pairs, width, size, inputs, False, len(biases))
     # The states before all steps lie together here: there is nothing to do for a first one alone.
-    plan.run(
-        joined, joined, joined, others, states, states, input, None, *results,
-        pairs, pairs, 0, size, inputs, width, pitch, state_row, 0, input_row, _longest_chain(steps, rows), *plan.cut,
-    )  # fmt: skip
-    return tuple(None if result is None else converted(result, dtype) for result in results)
+    hidden = None if "hidden" in pieces.zeroed else "hidden"
+    pieces.make("states", Layout((steps, rows, size), pieces.dtype), _states_before, "outputs", hidden, reverse)
+    sums, pitch = _joined(pieces, "sums")
+    others = sums if input_sums == "sums" else _joined(pieces, input_sums)[0]
+    states, state_row = _joined(pieces, "states")
+    words, input_row = _joined(pieces, input) if input else (None, 0)
+    results = _results(pieces, width, size, inputs, biases)
+    numbers = pairs, pairs, 0, size, inputs, width, pitch, state_row, 0, input_row, _longest_chain(steps, rows), *cut
+    arguments = sums, sums, sums, others, states, states, words, None, *results, *numbers
+    pieces.launch(Launch(gradients_program, form, arguments, nanoseconds, "recurrent_gradients"))
 
 
-def _joined(name, array):
-    """The rows of (steps, N, columns) numbers, which lie equally far apart, in pairs: words in scratch memory, and how
-    many there are from one pair to the next."""
-    (steps, rows, columns), lanes = array.shape, host.lanes(NUMPY[PAIRS].itemsize)
+def _states_before(outputs, hidden, reverse):
+    """The states before each step."""
+    first = np.zeros_like(outputs[:1]) if hidden is None else hidden[None]
+    return np.concatenate([outputs[1:], first] if reverse else [first, outputs[:-1]])
+
+
+def _joined(pieces, name):
+    """The rows of (steps, N, columns) numbers, which lie equally far apart, in pairs: what the words in scratch memory are
+    called, and how many there are from one pair to the next."""
+    (steps, rows, columns), lanes = pieces.layouts[name].shape, host.lanes(NUMPY[PAIRS].itemsize)
     whole = -(-columns // lanes) * lanes
     pitch, count = pitch_of(whole, NUMPY[PAIRS]), steps * rows
-    found = scratch(f"recurrent_{name}", (count + 1) // 2 * pitch, NUMPY[PAIRS])
-    kernel = compiled(("recurrent_pairs", lanes), lambda: pairs_program(lanes))
     together = -(-_PAIRED_WORDS // columns) * 2
-    run = kernel.alone if count <= together else kernel.threaded
-    step = array.strides[1 if rows > 1 else 0] // array.itemsize
-    run(array, found, step, pitch, count, columns, together)
-    return found, pitch
+    step = pieces.layouts[name].steps[1 if rows > 1 else 0]
+    arguments = name, f"{name}_pairs", step, pitch, count, columns, together
+    nanoseconds = THREADED if count > together else 0
+    own = [(f"{name}_pairs", 0, NUMPY[PAIRS], (count + 1) // 2 * pitch)]
+    pieces.launch(Launch(pairs_program, (lanes,), arguments, nanoseconds, "recurrent_pairs"), own)
+    return f"{name}_pairs", pitch
 
 
 def pairs_program(lanes):
@@ -174,30 +188,42 @@ def pairs_program(lanes):
     return Program("recurrent_pairs", [join, b.function])
 
 
-def _by_products(sums, outputs, hidden, reverse, biased, input, input_sums):
+def _by_products(pieces, reverse, biases, input, input_sums):
     """As `parameter_gradients`, product by product: the tile unit takes large ones, and they are most of the time."""
-    input_sums = sums if input_sums is None else input_sums
-    width, size = sums.shape[2], hidden.shape[1]
-    later, first = (sums[:-1], sums[-1]) if reverse else (sums[1:], sums[0])
-    before = outputs[1:] if reverse else outputs[:-1]
-    if len(before):
-        d_w_hh = product(later.reshape(-1, width).T, before.reshape(-1, size))
-        product(first.T, hidden, d_w_hh, accumulate=True)
-    else:
-        d_w_hh = product(first.T, hidden)
-    rows, d_w_ih = input_sums.reshape(-1, width), None
-    if input is not None:
-        d_w_ih = product(rows.T, np.ascontiguousarray(input).reshape(-1, input.shape[2]))
-    d_bias = _column_sums(sums.reshape(-1, width)) if biased else None
-    return d_w_hh, d_w_ih, d_bias, d_bias if input_sums is sums or not biased else _column_sums(rows)
+    (steps, rows, width), size = pieces.layouts["sums"].shape, pieces.layouts["hidden"].shape[1]
+    pitch = pieces.layouts["sums"].steps[1]
+
+    def sums(count):
+        return strided((count, width), pieces.dtype, (pitch * pieces.dtype.itemsize, pieces.dtype.itemsize))
+
+    first, later, before = _around_first(pieces, steps, reverse)
+    inputs = pieces.layouts[input].shape[2] if input else 0
+    _results(pieces, width, size, inputs, biases)
+    out, initial = ("d_w_hh", pieces.layouts["d_w_hh"]), ("hidden", pieces.layouts["hidden"])
+    if steps > 1:
+        states = before, Layout(((steps - 1) * rows, size), pieces.dtype)
+        pieces.plans.append(plan_product_of((later, sums((steps - 1) * rows), True), states, out))
+    accumulate = steps > 1
+    pieces.plans.append(plan_product_of((first, sums(rows), True), initial, out, accumulate=accumulate))
+    if input:
+        given = input, Layout((steps * rows, inputs), pieces.dtype)
+        out = "d_w_ih", pieces.layouts["d_w_ih"]
+        pieces.plans.append(plan_product_of((input_sums, sums(steps * rows), True), given, out))
+    for name, source in zip(biases, ("sums", input_sums)):
+        _add_columns(pieces, name, source, Layout((steps * rows, pitch), pieces.dtype))
 
 
-def _column_sums(rows):
-    found = reduce.sum(rows, (0,), False, None)
-    if found is not NotImplemented:
-        return found
-    with np.errstate(all="ignore"):
-        return rows.sum(0)
+def _add_columns(pieces, name, source, rows):
+    """A bias's gradient: of the sums of the columns of whole rows, what lies between them included, those that count."""
+    padded, width = f"{name}_padded", pieces.layouts[name].shape[0]
+    if rows.shape[0] == 1:
+        pieces.taken[name] = View(source, index=slice(width) if pieces.is_kept(source) else (0, 0))
+        return
+    plan = reduce.sum.plan(rows, (0,), False, None)
+    works = {work: f"{work}_{name}" for work, *_ in plan.scratch}
+    pieces.plans.append(plan.named({"self": source, "out0": padded, **works})._replace(results={}))
+    pieces.scratch.append((padded, rows.shape[1], pieces.dtype))
+    pieces.taken[name] = View(padded, index=slice(width))
 
 
 class _Product(NamedTuple):

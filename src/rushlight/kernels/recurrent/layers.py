@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import functools
-import math
-from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
 from ...base import settings
 from ...base.processors import near_bytes, shared_cache_bytes
-from ..compiler.kernel import compiled, pool
-from ..elementwise.half_precision import by_single_precision
-from ..language.value_types import NUMPY, scalar_of
+from ..language.value_types import NUMPY
 from ..machine import host
-from ..machine.scratch import aligned, scratch
-from ..planning.registry import kernel_for
-from ..products.matmul import product
+from ..planning.layout import Layout, strided
+from ..planning.plan import Launch, View
+from ..planning.precision import in_single_precision
+from ..planning.runner import plan_for
+from ..products.matmul import plan_product_of
 from ..products.tiles.panels import BLOCK, PANEL
 from . import rows as recurrent_rows
 from .cells import CELLS
-from .gradients import parameter_gradients, pitch_of
+from .gradients import NANOSECONDS, parameter_gradients, pitch_of
+from .pieces import Pieces
 from .programs import compute_scalar, pointer_names, stride_names
 from .tiles import blocks_of_scratch, packed_words, tile_program
 from .vectors import PANEL_VECTORS, TILE_ROWS, gates_of_sums, vector_program
@@ -33,65 +32,61 @@ _VECTOR_CACHE_BYTES = near_bytes() * 3 // 4  # of weight in vectors that stays t
 _INPUT_ROWS = 8  # from which reading the input's weight again at every step is cheaper than writing and reading gates
 _NEAR_BYTES = shared_cache_bytes() * 3 // 4  # of both weights, up to which they come from that cache at every step
 _FAR_UNITS = 1 << 13  # of a step, from which a cell's arrays are not in a near cache when it comes to them
-_ALIGNED_FROM = 1 << 18  # elements: 128 samples of 128 units, 32 steps: 5 % less of a training step
 _LEAST_BLOCK = 8  # rows that a vector of the weight serves
 _LEAST_ROWS = 4  # of a thread that takes rows through all steps
 _TILE_SIZE = 96  # hidden units from which it wins: below, vectors have the weight in the nearest cache
 
 
-class _Plan:
-    """A layer's program for given sizes, ready to run."""
+class _Way(NamedTuple):
+    """How a layer is computed: the program, how many elements of packed weights all threads share and of scratch memory each
+    one has, and into how many blocks the rows are cut, where a program asks."""
 
-    __slots__ = ("blocks", "packed", "pick", "run", "scratch_size", "strided")
+    build: object
+    form: tuple
+    packed: int
+    own: int
+    blocks: int = 0
 
-    def __init__(self, kind, backward, scalar, rows, size, inputs, absent, threads):
-        gates = CELLS[kind].gates
-        work = rows * size * size * gates
-        if not _tiles_pay(scalar, rows, size):
-            kernel = self._with_vectors(kind, backward, scalar, rows, size, inputs, absent, threads)
-        elif _fits_cache(gates, size, inputs):
-            kernel = self._with_rows(kind, backward, size, inputs, absent)
-        else:
-            kernel = self._with_tiles(kind, backward, rows, size, absent)
-        self.run = kernel.alone if work < _ALONE else kernel.threaded
-        self.pick = itemgetter(*pointer_names(kind, backward, absent))
-        self.strided = [name[: -len("_step")] for name in stride_names(kind, backward, absent)[::2]]
 
-    def _with_rows(self, kind, backward, size, inputs, absent):
-        gates = CELLS[kind].gates
-        self.blocks = 0  # chunks are always of 16 rows
-        self.scratch_size = recurrent_rows.scratch_words(size, inputs, gates, backward)
-        self.packed = recurrent_rows.packed_words(size, inputs, gates)
-        key = f"{kind}_layer{'_backward' * backward}", "rows", absent
-        return compiled(key, lambda: recurrent_rows.row_program(kind, backward, absent))
+def _way(kind, backward, scalar, rows, size, inputs, absent):
+    gates = CELLS[kind].gates
+    if not _tiles_pay(scalar, rows, size):
+        return _with_vectors(kind, backward, scalar, rows, size, inputs, absent)
+    if _fits_cache(gates, size, inputs):  # chunks are always of 16 rows
+        packed = recurrent_rows.packed_words(size, inputs, gates)
+        own = recurrent_rows.scratch_words(size, inputs, gates, backward)
+        return _Way(recurrent_rows.row_program, (kind, backward, absent), packed, own)
+    own = blocks_of_scratch(1 if backward else gates) * BLOCK  # chunks are always of 32 rows
+    return _Way(tile_program, (kind, backward, absent), sum(packed_words(rows, size, gates)), own)
 
-    def _with_tiles(self, kind, backward, rows, size, absent):
-        gates = CELLS[kind].gates
-        self.blocks = 0  # chunks are always of 32 rows
-        self.scratch_size = blocks_of_scratch(1 if backward else gates) * BLOCK
-        self.packed = sum(packed_words(rows, size, gates))
-        key = f"{kind}_layer{'_backward' * backward}", "tiles", absent
-        return compiled(key, lambda: tile_program(kind, backward, absent))
 
-    def _with_vectors(self, kind, backward, scalar, rows, size, inputs, absent, threads):
-        lanes, gates = host.lanes(NUMPY[compute_scalar(scalar)].itemsize), CELLS[kind].gates
-        vectors, sums = -(-size // lanes), gates_of_sums(kind, backward)
-        panels, work = -(-vectors // PANEL_VECTORS), rows * size * size * gates
-        pitch = sums * PANEL_VECTORS * lanes
-        packed = panels * pitch * (size * (gates if backward else 1) + inputs) // (2 if scalar == "bf16" else 1)
-        by_rows = _by_rows(gates, scalar, rows, size, inputs, threads)
-        if by_rows:
-            self.blocks = 1 if work < _ALONE else min(threads, rows)
-        else:
-            self.blocks = max(1, min(rows // _LEAST_BLOCK, work // panels // _CHUNK_WORK))
-        most = -(-rows // self.blocks)
-        self.packed, self.scratch_size = (0, packed) if by_rows else (packed, 0)
-        self.scratch_size += most * pitch
-        widths = (PANEL_VECTORS,) * (vectors >= PANEL_VECTORS) + (1,) * (vectors % PANEL_VECTORS)
-        heights = _heights(rows, self.blocks, most)
-        options = scalar, lanes, widths, heights, by_rows, rows * size >= _FAR_UNITS, absent
-        key = f"{kind}_layer{'_backward' * backward}", *options
-        return compiled(key, lambda: vector_program(kind, backward, *options))
+def _with_vectors(kind, backward, scalar, rows, size, inputs, absent):
+    threads = settings.get_num_threads()
+    lanes, gates = host.lanes(NUMPY[compute_scalar(scalar)].itemsize), CELLS[kind].gates
+    vectors, sums = -(-size // lanes), gates_of_sums(kind, backward)
+    panels, work = -(-vectors // PANEL_VECTORS), rows * size * size * gates
+    pitch = sums * PANEL_VECTORS * lanes
+    packed = panels * pitch * (size * (gates if backward else 1) + inputs) // (2 if scalar == "bf16" else 1)
+    by_rows = _by_rows(gates, scalar, rows, size, inputs, threads)
+    if by_rows:
+        blocks = 1 if work < _ALONE else min(threads, rows)
+    else:
+        blocks = max(1, min(rows // _LEAST_BLOCK, work // panels // _CHUNK_WORK))
+    most = -(-rows // blocks)
+    common, own = (0, packed) if by_rows else (packed, 0)
+    widths = (PANEL_VECTORS,) * (vectors >= PANEL_VECTORS) + (1,) * (vectors % PANEL_VECTORS)
+    form = (
+        kind,
+        backward,
+        scalar,
+        lanes,
+        widths,
+        _heights(rows, blocks, most),
+        by_rows,
+        rows * size >= _FAR_UNITS,
+        absent,
+    )
+    return _Way(vector_program, form, common, own + most * pitch, blocks)
 
 
 def _tiles_pay(scalar, rows, size):
@@ -118,23 +113,23 @@ def _heights(rows, blocks, most):
     return (high,) if low == high else (high, low)
 
 
-_plan = functools.lru_cache(1024)(_Plan)
-
-
-def _run(kind, backward, given, steps, rows, size, reverse, inputs=0):
-    """Run a layer; ``given`` has its arrays by name (None for absent ones)."""
-    weight = given["weight"]
-    _check_sizes(kind, given, rows, size, inputs)
-    absent = tuple([name for name, array in given.items() if array is None])
-    plan = _plan(kind, backward, scalar_of(weight.dtype), rows, size, inputs, absent, settings.get_num_threads())
-    work = scratch("recurrent", plan.packed + plan.scratch_size * pool().scratch_areas, _compute_dtype(weight.dtype))
-    given["packed"], given["scratch"] = work, work[plan.packed :]
-    strides, itemsize = [], weight.itemsize
-    for name in plan.strided:
-        of_step, of_row, _ = given[name].strides
-        strides += (of_step // itemsize, of_row // itemsize)
+def _launch(pieces, kind, backward, names, steps, rows, size, reverse, inputs=0):
+    """Add the launch of a layer to the pieces of its plan, among which are the arrays of these names."""
+    layouts = {name: pieces.layouts[name] for name in names}
+    _check_sizes(kind, layouts, rows, size, inputs)
+    absent = tuple([name for name, layout in layouts.items() if layout is None])
+    way = _way(kind, backward, layouts["weight"].scalar, rows, size, inputs, absent)
+    strides = []
+    for name in stride_names(kind, backward, absent)[::2]:
+        strides += layouts[name.removesuffix("_step")].steps[:2]
+    own = [("scratch", way.own, pieces.compute)]
+    if way.packed:
+        own.append(("packed", 0, pieces.compute, way.packed))
+    pointers = [None if name == "packed" and not way.packed else name for name in pointer_names(kind, backward, absent)]
     first, direction = (steps - 1, -1) if reverse else (0, 1)
-    plan.run(*plan.pick(given), *strides, steps, rows, size, inputs, first, direction, plan.blocks, plan.scratch_size)
+    arguments = *pointers, *strides, steps, rows, size, inputs, first, direction, way.blocks, way.own
+    nanoseconds = rows * size * size * CELLS[kind].gates * NANOSECONDS  # of a step: all threads meet after each
+    pieces.launch(Launch(way.build, way.form, arguments, nanoseconds, f"{kind}_layer{'_backward' * backward}"), own)
 
 
 def _check_sizes(kind, given, rows, size, inputs):
@@ -148,282 +143,278 @@ def _check_sizes(kind, given, rows, size, inputs):
             raise RuntimeError(f"a recurrent layer's {name} has the shape {array.shape}, not {shape}")
 
 
-def _readable(array):
-    """The array as the programs read it: neighbouring columns, whole elements between rows; copied if need be."""
-    if array is None or (array.strides[-1] == array.itemsize and array.flags.aligned):
-        return array
-    return np.ascontiguousarray(array)
+def _pieces(weight, *layouts):
+    """The Pieces of a plan for arrays that all hold numbers of one type that there are programs for (of bfloat16, where pairs
+    are multiplied, and the hidden states are a whole number of them); else None."""
+    if not all(a is None or (a.dtype == weight.dtype and a.size) for a in layouts):
+        return None
+    scalar = weight.scalar
+    fits = scalar in ("f32", "f64") or (scalar == "bf16" and weight.shape[1] % 2 == 0 and host.has_dots())
+    return Pieces(weight.dtype) if fits else None
 
 
-def _fits(weight, *arrays):
-    """Whether all arrays hold numbers of one type that there are programs for: of bfloat16, where pairs are multiplied, and
-    the hidden states are a whole number of them."""
-    dtype = weight.dtype
-    if not all(a is None or (a.dtype == dtype and a.size) for a in arrays):
-        return False
-    scalar = scalar_of(dtype)
-    return scalar in ("f32", "f64") or (scalar == "bf16" and weight.shape[1] % 2 == 0 and host.has_dots())
+# ---------------------------------------------------------------- forward
+
+_FORWARD = {
+    "lstm": ("gates", "weight", "hidden", "cell", "outputs", "cells", "values"),
+    "lstm_sequence": ("input", "w_ih", "weight", "bias", "hidden", "cell", "outputs", "cells", "values"),
+    "gru": ("gates", "hidden", "weight", "bias", "outputs", "values", "inner"),
+    **dict.fromkeys(("tanh", "relu"), ("gates", "hidden", "weight", "outputs")),
+}
+_INTERNAL = {
+    "cells": 1,
+    "inner": 1,
+    "values": None,
+}  # results that no user sees -> numbers for each unit, None for the gates'
 
 
-def _compute_dtype(dtype):
-    return NUMPY[compute_scalar(scalar_of(dtype))]
+def _forward(pieces, kind, steps, rows, size, reverse, inputs=0):
+    """Add a layer's results and its launch; its operands are there."""
+    gates, names = CELLS[kind].gates, _FORWARD[kind]
+    pieces.result("outputs", (steps, rows, size))
+    for name in names:
+        if name in _INTERNAL:
+            pieces.internal(name, (steps, rows, (_INTERNAL[name] or gates) * size))
+    _launch(pieces, kind, False, names, steps, rows, size, reverse, inputs)
 
 
-def _contiguous(array):
-    flags = array.flags
-    return array if flags.c_contiguous and flags.aligned else np.ascontiguousarray(array)
-
-
-@kernel_for("lstm_layer")
-@by_single_precision()
-def lstm_layer(gates, hidden, cell, weight, reverse):
-    if not _fits(weight, gates, hidden, cell):
-        return NotImplemented
+def _plan_layer(kind, reverse, gates, **operands):
+    """The Plan of a layer from the sums of its gates on."""
+    pieces = _pieces(operands["weight"], gates, *operands.values())
+    if pieces is None:
+        return None
+    pieces.row_by_row(gates=gates)
+    pieces.plain(**operands)
     steps, rows, width = gates.shape
-    given = {"gates": _readable(gates), "weight": _contiguous(weight)}
-    return _run_lstm("lstm", given, hidden, cell, steps, rows, width // 4, reverse)
+    _forward(pieces, kind, steps, rows, width // CELLS[kind].gates, reverse)
+    return pieces.plan(*pieces.own)
 
 
-@kernel_for("gru_layer")
-@by_single_precision()
-def gru_layer(gates, hidden, weight, bias, reverse):
-    if not _fits(weight, gates, hidden, bias):
-        return NotImplemented
-    steps, rows, width = gates.shape
-    size = width // 3
-    outputs = np.empty((steps, rows, size), gates.dtype)
-    inner, values = _internal(outputs.shape, gates.dtype), _internal(gates.shape, gates.dtype)
-    given = {"gates": _readable(gates), "hidden": _contiguous(hidden), "weight": _contiguous(weight)}
-    given |= {"bias": bias if bias is None else _contiguous(bias), "outputs": outputs, "values": values, "inner": inner}
-    _run("gru", False, given, steps, rows, size, reverse)
-    return outputs, values, inner
+@plan_for("lstm_layer")
+@in_single_precision()
+def lstm_layer(gates: Layout, hidden: Layout, cell: Layout, weight: Layout, reverse):
+    return _plan_layer("lstm", reverse, gates, hidden=hidden, cell=cell, weight=weight)
 
 
-@kernel_for("rnn_layer")
-@by_single_precision()
-def rnn_layer(gates, hidden, weight, rectified, reverse):
-    if not _fits(weight, gates, hidden):
-        return NotImplemented
-    steps, rows, size = gates.shape
-    outputs = np.empty(gates.shape, gates.dtype)
-    given = {"gates": _readable(gates), "hidden": _contiguous(hidden), "weight": _contiguous(weight)}
-    given["outputs"] = outputs
-    _run("relu" if rectified else "tanh", False, given, steps, rows, size, reverse)
-    return outputs
+@plan_for("gru_layer")
+@in_single_precision()
+def gru_layer(gates: Layout, hidden: Layout, weight: Layout, bias: Layout | None, reverse):
+    return _plan_layer("gru", reverse, gates, hidden=hidden, weight=weight, bias=bias)
 
 
-def _sums_gradient(like):
-    """An array for the gradient of gates' sums: (steps, N, gates), its rows as `parameter_gradients` wants them."""
-    steps, rows, width = like.shape
-    pitch = pitch_of(width, like.dtype)
-    return aligned(steps * rows * pitch, like.dtype).reshape(steps, rows, pitch)[:, :, :width]
+@plan_for("rnn_layer")
+@in_single_precision()
+def rnn_layer(gates: Layout, hidden: Layout, weight: Layout, rectified, reverse):
+    return _plan_layer("relu" if rectified else "tanh", reverse, gates, hidden=hidden, weight=weight)
 
 
-def _internal(shape, dtype):
-    """An array that no user sees: a large one begins on a cache line, so that each of its vectors lies in one."""
-    count = math.prod(shape)
-    return np.empty(shape, dtype) if count < _ALIGNED_FROM else aligned(count, dtype).reshape(shape)
+def _add_bias(pieces, name, *biases):
+    """Add the sum of those biases, "b_ih" and "b_hh", that are there, under a name."""
+    given = {each: layout for each, layout in zip(("b_ih", "b_hh"), biases) if layout is not None}
+    pieces.layouts[name] = None
+    if len(given) == 2:
+        pieces.make(name, biases[0].plain(), np.add, *given)
+        return
+    for each, layout in given.items():
+        pieces.views[name] = View(each)
+        pieces.plain(**{name: layout})
 
 
-def _carry(like):
-    """Zeros of the shape of a state, for what flows from step to step beside the sums; good until the next call."""
-    found = scratch("recurrent_carry", like.size, _compute_dtype(like.dtype))[: like.size]
-    found.fill(0)
-    return found.reshape(like.shape)
+def _add_gates(pieces, input, w_ih, biases):
+    """Add (steps, N, gates), the input's part of all gates with the biases, in the input's own order of memory."""
+    (steps, rows, inputs), width, order = input.shape, w_ih.shape[0], (1, 0, 2)
+    swaps = not input.is_plain and input.turned(order).is_plain
+    pieces.plain(input=input.turned(order) if swaps else input)
+    given = "input", Layout((steps * rows, inputs), pieces.dtype)
+    gates = "gates", Layout((steps * rows, width), pieces.dtype)
+    pieces.plain(w_ih=w_ih)
+    _add_bias(pieces, "added", *biases)
+    bias = pieces.layouts["added"] and "added"
+    pieces.plans.append(plan_product_of(given, ("w_ih", pieces.layouts["w_ih"], True), gates, bias))
+    pieces.scratch.append(("gates", steps * rows * width, pieces.dtype))
+    whole = Layout((rows, steps, width) if swaps else (steps, rows, width), pieces.dtype)
+    pieces.layouts["gates"] = whole.turned(order) if swaps else whole
 
 
-@kernel_for("lstm_layer_backward")
-@by_single_precision()
-def lstm_layer_backward(*arguments):
-    found = _run_lstm_backward(*arguments, None, True)
-    if found is NotImplemented:
-        return found
-    sums, _, d_w_hh, _, *d_states = found
-    return sums, *d_states, d_w_hh
-
-
-def _run_lstm_backward(
-    d_outputs, d_cells, d_values, hidden, cell, weight, outputs, cells, values, reverse, input, states
-):
-    """The gradients of the gates' sums, of both weights and a bias (None without an input) and, if wanted, of both states;
-    NotImplemented without a program."""
-    if d_values is not None or not _fits(weight, values, d_outputs, d_cells, hidden, cell):
-        return NotImplemented
-    steps, rows, size = outputs.shape
-    weight, outputs = _contiguous(weight), _contiguous(outputs)
-    hidden, cell = _or_zeros(hidden, rows, weight), _or_zeros(cell, rows, weight)
-    sums, carry = _sums_gradient(values), _carry(hidden)
-    d_hidden = np.empty_like(hidden) if states else None
-    given = {"d_outputs": _readable(d_outputs), "d_cells": _readable(d_cells), "hidden": hidden, "weight": weight}
-    given |= {"cell": cell, "cells": _contiguous(cells), "values": _contiguous(values)}
-    given |= {"sums": sums, "carry": carry, "d_hidden": d_hidden}
-    _run("lstm", True, given, steps, rows, size, reverse)
-    d_w_hh, d_w_ih, d_bias, _ = parameter_gradients(sums, outputs, hidden, reverse, input is not None, _readable(input))
-    return sums, d_w_ih, d_w_hh, d_bias, *((d_hidden, carry.astype(weight.dtype)) if states else ())
-
-
-def _projected(input, weight, biases):
-    """(steps, N, gates) of (steps, N, size): the input's part of all gates, in the input's own order of memory."""
-    swap = not input.flags.c_contiguous
-    rows = input.transpose(1, 0, 2) if swap else input
-    bias = sum(biases[1:], biases[0]) if biases else None
-    found = product(np.ascontiguousarray(rows).reshape(-1, input.shape[2]), weight.T, bias=bias)
-    gates = found.reshape(*rows.shape[:2], -1)
-    return gates.transpose(1, 0, 2) if swap else gates
-
-
-@kernel_for("lstm_sequence")
-@by_single_precision()
-def lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
-    found = _run_lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse)
-    if found is NotImplemented:
-        return found
-    outputs, cells, values = found
-    return outputs, _last(outputs, reverse), _last(cells, reverse), cells, values
-
-
-def _last(states, reverse):
-    """The state after the last step that is taken: (1, N, size), in memory of its own."""
-    return states[:1].copy() if reverse else states[-1:].copy()
-
-
-def _run_lstm_sequence(input, hidden, cell, w_ih, w_hh, b_ih, b_hh, reverse):
-    biases = [_contiguous(bias) for bias in (b_ih, b_hh) if bias is not None]
-    if not _fits(w_hh, input, hidden, cell, w_ih, *biases):
-        return NotImplemented
-    (steps, rows, inputs), size, dtype = input.shape, w_hh.shape[1], input.dtype
-    hidden, cell = _or_zeros(hidden, rows, w_hh), _or_zeros(cell, rows, w_hh)
-    if _tiles_pay(scalar_of(dtype), rows, size):
+@plan_for("lstm_sequence")
+@in_single_precision()
+def lstm_sequence(
+    input: Layout, hidden: Layout | None, cell: Layout | None, w_ih: Layout, weight: Layout, b_ih: Layout | None,
+    b_hh: Layout | None, reverse,
+):  # fmt: skip
+    pieces = _pieces(weight, input, hidden, cell, w_ih, b_ih, b_hh)
+    if pieces is None:
+        return None
+    (steps, rows, inputs), size, itemsize = input.shape, weight.shape[1], weight.dtype.itemsize
+    pieces.states(rows, size, hidden=hidden, cell=cell)
+    if _tiles_pay(weight.scalar, rows, size):
         at_once = _fits_cache(4, size, inputs)
-    elif dtype.itemsize == 2:  # only so the input's part of the gates is not rounded
+    elif itemsize == 2:  # only so the input's part of the gates is not rounded
         at_once = rows >= _INPUT_ROWS or inputs <= 2 * size
-        input, w_ih = _even(input), _even(w_ih)
+        input, w_ih = _evened(pieces, input=input), _evened(pieces, w_ih=w_ih)
     else:
-        at_once = rows >= _INPUT_ROWS and inputs <= 2 * size and w_ih.nbytes + w_hh.nbytes <= _NEAR_BYTES
-    if not at_once:
-        return lstm_layer(_projected(input, _contiguous(w_ih), biases), hidden, cell, w_hh, reverse)
-    given = {"input": _readable(input), "w_ih": _contiguous(w_ih), "weight": _contiguous(w_hh)}
-    given |= {"bias": sum(biases[1:], biases[0]) if biases else None}
-    return _run_lstm("lstm_sequence", given, hidden, cell, steps, rows, size, reverse, input.shape[2])
+        near = (w_ih.size + weight.size) * itemsize <= _NEAR_BYTES
+        at_once = rows >= _INPUT_ROWS and inputs <= 2 * size and near
+    pieces.plain(weight=weight)
+    if at_once:
+        pieces.row_by_row(input=input)
+        pieces.plain(w_ih=w_ih)
+        _add_bias(pieces, "bias", b_ih, b_hh)
+        _forward(pieces, "lstm_sequence", steps, rows, size, reverse, input.shape[2])
+    else:
+        _add_gates(pieces, input, w_ih, (b_ih, b_hh))
+        _forward(pieces, "lstm", steps, rows, size, reverse)
+    pieces.last("last_hidden", "outputs", reverse)
+    pieces.last("last_cell", "cells", reverse)
+    return pieces.plan("outputs", "last_hidden", "last_cell", "cells", "values")
+
+
+def _evened(pieces, **operand):
+    """The Layout of an operand, with zeros as one more column where it has an odd number of them: whole pairs."""
+    ((name, layout),) = operand.items()
+    *lengths, columns = layout.shape
+    if columns % 2:
+        layout = Layout((*lengths, columns + 1), layout.dtype)
+        pieces.make(name, layout, _even, name)
+    return layout
 
 
 def _even(array):
-    """The array, with zeros as one more column where it has an odd number of them: whole pairs."""
-    columns = array.shape[-1]
-    if columns % 2 == 0:
-        return array
-    found = np.zeros((*array.shape[:-1], columns + 1), array.dtype)
-    found[..., :columns] = array
+    found = np.zeros((*array.shape[:-1], array.shape[-1] + 1), array.dtype)
+    found[..., :-1] = array
     return found
 
 
-def _or_zeros(state, rows, weight):
-    """The state before the first step, contiguous: zeros for None."""
-    return np.zeros((rows, weight.shape[1]), weight.dtype) if state is None else _contiguous(state)
+def _plan_sequence(kind, reverse, input, hidden, w_ih, biases, returned, **operands):
+    """The Plan of a layer of one state from its input on; ``biases`` are added to the input's part of the gates."""
+    weight = operands["weight"]
+    pieces = _pieces(weight, input, w_ih, hidden, *biases, *operands.values())
+    if pieces is None:
+        return None
+    (steps, rows, _), size = input.shape, weight.shape[1]
+    pieces.states(rows, size, hidden=hidden)
+    pieces.plain(**operands)
+    _add_gates(pieces, input, w_ih, biases)
+    _forward(pieces, kind, steps, rows, size, reverse)
+    pieces.last("last_hidden", "outputs", reverse)
+    return pieces.plan("outputs", "last_hidden", *returned)
 
 
-def _run_lstm(kind, given, hidden, cell, steps, rows, size, reverse, inputs=0):
-    """Run an LSTM layer forward; the hidden and cell states after every step and the gates' values."""
-    outputs = np.empty((steps, rows, size), hidden.dtype)
-    cells, values = (_internal((steps, rows, count * size), hidden.dtype) for count in (1, 4))
-    given |= {"hidden": _contiguous(hidden), "cell": _contiguous(cell)}
-    given |= {"outputs": outputs, "cells": cells, "values": values}
-    _run(kind, False, given, steps, rows, size, reverse, inputs)
-    return outputs, cells, values
+@plan_for("gru_sequence")
+@in_single_precision()
+def gru_sequence(
+    input: Layout,
+    hidden: Layout | None,
+    w_ih: Layout,
+    weight: Layout,
+    b_ih: Layout | None,
+    bias: Layout | None,
+    reverse,
+):
+    given = input, hidden, w_ih, (b_ih, None), ("values", "inner")
+    return _plan_sequence("gru", reverse, *given, weight=weight, bias=bias)
 
 
-@kernel_for("lstm_sequence_backward")
-@by_single_precision()
-def lstm_sequence_backward(*arguments):
-    input, weight = arguments[-2], arguments[5]
-    return _run_lstm_backward(*arguments) if _fits(weight, input) else NotImplemented
+@plan_for("rnn_sequence")
+@in_single_precision()
+def rnn_sequence(
+    input: Layout, hidden: Layout | None, w_ih: Layout, weight: Layout, b_ih: Layout | None, b_hh: Layout | None, rectified,
+    reverse,
+):  # fmt: skip
+    given = input, hidden, w_ih, (b_ih, b_hh), ()
+    return _plan_sequence("relu" if rectified else "tanh", reverse, *given, weight=weight)
 
 
-@kernel_for("gru_sequence")
-@by_single_precision()
-def gru_sequence(input, hidden, w_ih, w_hh, b_ih, b_hh, reverse):
-    if not _fits(w_hh, input, w_ih, b_ih, b_hh, hidden):
-        return NotImplemented
-    gates = _projected(input, _contiguous(w_ih), [] if b_ih is None else [_contiguous(b_ih)])
-    outputs, values, inner = gru_layer(gates, _or_zeros(hidden, input.shape[1], w_hh), w_hh, b_hh, reverse)
-    return outputs, _last(outputs, reverse), values, inner
+# ---------------------------------------------------------------- backward
 
 
-@kernel_for("gru_layer_backward")
-@by_single_precision()
-def gru_layer_backward(*arguments):
-    found = _run_gru_backward(*arguments, None, True)
-    if found is NotImplemented:
-        return found
-    d_gates, _, d_w_hh, _, d_bias, d_hidden = found
-    return d_gates, d_hidden, d_w_hh, d_bias
+def _backward(pieces, kind, names, reverse, states):
+    """Add a layer's launch and, if ``states`` are wanted, the gradient of the hidden one; its operands are there, and what it
+    writes beside."""
+    steps, rows, size = pieces.layouts["outputs"].shape
+    if states:
+        pieces.result("d_hidden", (rows, size))
+    pieces.layouts.setdefault("d_hidden", None)
+    _launch(pieces, kind, True, (*names, "d_hidden"), steps, rows, size, reverse)
 
 
-@kernel_for("gru_sequence_backward")
-@by_single_precision()
-def gru_sequence_backward(*arguments):
-    input, weight = arguments[-2], arguments[4]
-    return _run_gru_backward(*arguments) if _fits(weight, input) else NotImplemented
+def _sums(pieces, gates):
+    """The Layout of gradients of gates' sums: (steps, N, gates), their rows as `parameter_gradients` wants them."""
+    (steps, rows, size), itemsize = pieces.layouts["outputs"].shape, pieces.dtype.itemsize
+    pitch = pitch_of(gates * size, pieces.dtype)
+    return strided((steps, rows, gates * size), pieces.dtype, (rows * pitch * itemsize, pitch * itemsize, itemsize))
 
 
-def _run_gru_backward(d_outputs, d_values, d_inner, hidden, weight, outputs, values, inner, reverse, input, states):
-    """The gradients of the gates, of both weights and both biases (None for the input's without one) and, if wanted, of the
-    first state; NotImplemented without a program."""
-    if d_values is not None or d_inner is not None or not _fits(weight, values, d_outputs, hidden):
-        return NotImplemented
-    steps, rows, size = outputs.shape
-    weight, outputs, hidden = _contiguous(weight), _contiguous(outputs), _or_zeros(hidden, rows, weight)
-    sums, d_gates = _sums_gradient(values), _sums_gradient(values)
-    d_hidden = np.empty_like(hidden) if states else None
-    given = {"d_outputs": _readable(d_outputs), "hidden": hidden, "weight": weight, "outputs": outputs}
-    given |= {"values": _contiguous(values), "inner": _contiguous(inner), "sums": sums, "d_gates": d_gates}
-    given |= {"carry": _carry(hidden), "d_hidden": d_hidden}
-    _run("gru", True, given, steps, rows, size, reverse)
-    input_sums = None if input is None else d_gates
-    d_w_hh, d_w_ih, d_b_hh, d_b_ih = parameter_gradients(
-        sums, outputs, hidden, reverse, True, _readable(input), input_sums
-    )
-    return d_gates, d_w_ih, d_w_hh, d_b_ih, d_b_hh, *((d_hidden,) if states else ())
+@plan_for("lstm_layer_backward", "lstm_sequence_backward")
+@in_single_precision()
+def lstm_backward(
+    d_outputs: Layout | None, d_cells: Layout | None, d_values: Layout | None, hidden: Layout | None, cell: Layout | None,
+    weight: Layout, outputs: Layout, cells: Layout, values: Layout, reverse, input: Layout | None = None, states=True,
+):  # fmt: skip
+    """The gradients of the gates' sums, of both weights, a bias and, if wanted, both states; of a layer without its input
+    those of the sums, the states and the weight."""
+    pieces = _pieces(weight, values, d_outputs, d_cells, hidden, cell, input) if d_values is None else None
+    if pieces is None:
+        return None
+    rows, size = outputs.shape[1:]
+    pieces.row_by_row(d_outputs=d_outputs, d_cells=d_cells)
+    pieces.states(rows, size, hidden=hidden, cell=cell)
+    pieces.plain(weight=weight, outputs=outputs, cells=cells, values=values)
+    pieces.laid("sums", _sums(pieces, 4))
+    pieces.carry(rows, size, states)
+    names = "d_outputs", "d_cells", "hidden", "weight", "cell", "cells", "values", "sums", "carry"
+    _backward(pieces, "lstm", names, reverse, states)
+    parameter_gradients(pieces, reverse, input is not None, input)
+    if input is None:
+        return pieces.plan("sums", "d_hidden", "carry", "d_w_hh")
+    return pieces.plan("sums", "d_w_ih", "d_w_hh", "d_bias", *(("d_hidden", "carry") if states else ()))
 
 
-@kernel_for("rnn_sequence")
-@by_single_precision()
-def rnn_sequence(input, hidden, w_ih, w_hh, b_ih, b_hh, rectified, reverse):
-    biases = [_contiguous(bias) for bias in (b_ih, b_hh) if bias is not None]
-    if not _fits(w_hh, input, w_ih, hidden, *biases):
-        return NotImplemented
-    gates = _projected(input, _contiguous(w_ih), biases)
-    outputs = rnn_layer(gates, _or_zeros(hidden, input.shape[1], w_hh), w_hh, rectified, reverse)
-    return outputs, _last(outputs, reverse)
+@plan_for("gru_layer_backward", "gru_sequence_backward")
+@in_single_precision()
+def gru_backward(
+    d_outputs: Layout | None, d_values: Layout | None, d_inner: Layout | None, hidden: Layout | None, weight: Layout,
+    outputs: Layout, values: Layout, inner: Layout, reverse, input: Layout | None = None, states=True,
+):  # fmt: skip
+    """The gradients of the gates, of both weights, both biases and, if wanted, the first state; of a layer without its input
+    those of the gates, the state, the weight and its bias."""
+    pieces = _pieces(weight, values, d_outputs, hidden, input) if d_values is None and d_inner is None else None
+    if pieces is None:
+        return None
+    rows, size = outputs.shape[1:]
+    pieces.row_by_row(d_outputs=d_outputs)
+    pieces.states(rows, size, hidden=hidden)
+    pieces.plain(weight=weight, outputs=outputs, values=values, inner=inner)
+    pieces.laid("d_gates", _sums(pieces, 3))
+    pieces.laid("sums", _sums(pieces, 3), is_result=False)
+    pieces.carry(rows, size, False)
+    names = "d_outputs", "hidden", "weight", "outputs", "values", "inner", "sums", "d_gates", "carry"
+    _backward(pieces, "gru", names, reverse, states)
+    parameter_gradients(pieces, reverse, True, input, "sums" if input is None else "d_gates")
+    if input is None:
+        return pieces.plan("d_gates", "d_hidden", "d_w_hh", "d_bias")
+    wanted = ("d_hidden",) if states else ()
+    return pieces.plan("d_gates", "d_w_ih", "d_w_hh", "d_input_bias", "d_bias", *wanted)
 
 
-@kernel_for("rnn_layer_backward")
-@by_single_precision()
-def rnn_layer_backward(*arguments):
-    found = _run_rnn_backward(*arguments, None, True)
-    if found is NotImplemented:
-        return found
-    sums, _, d_weight, _, d_hidden = found
-    return sums, d_hidden, d_weight
-
-
-@kernel_for("rnn_sequence_backward")
-@by_single_precision()
-def rnn_sequence_backward(*arguments):
-    input, weight = arguments[-2], arguments[2]
-    return _run_rnn_backward(*arguments) if _fits(weight, input) else NotImplemented
-
-
-def _run_rnn_backward(grad, hidden, weight, outputs, rectified, reverse, input, states):
-    """The gradients of the sums, of both weights and a bias (None without an input) and, if wanted, of the first state;
-    NotImplemented without a program."""
-    if not _fits(weight, outputs, grad, hidden):
-        return NotImplemented
-    steps, rows, size = outputs.shape
-    weight, outputs, hidden = _contiguous(weight), _contiguous(outputs), _or_zeros(hidden, rows, weight)
-    sums, d_hidden = _sums_gradient(outputs), np.empty_like(hidden) if states else None
-    given = {"d_outputs": _readable(grad), "hidden": hidden, "weight": weight, "outputs": outputs}
-    given |= {"sums": sums, "d_hidden": d_hidden}
-    _run("relu" if rectified else "tanh", True, given, steps, rows, size, reverse)
-    d_w_hh, d_w_ih, d_bias, _ = parameter_gradients(sums, outputs, hidden, reverse, input is not None, _readable(input))
-    return sums, d_w_ih, d_w_hh, d_bias, *((d_hidden,) if states else ())
+@plan_for("rnn_layer_backward", "rnn_sequence_backward")
+@in_single_precision()
+def rnn_backward(
+    d_outputs: Layout, hidden: Layout | None, weight: Layout, outputs: Layout, rectified, reverse, input: Layout | None = None,
+    states=True,
+):  # fmt: skip
+    """The gradients of the sums, of both weights, a bias and, if wanted, the first state; of a layer without its input those of
+    the sums, the state and the weight."""
+    pieces = _pieces(weight, outputs, d_outputs, hidden, input)
+    if pieces is None:
+        return None
+    pieces.row_by_row(d_outputs=d_outputs)
+    pieces.states(*outputs.shape[1:], hidden=hidden)
+    pieces.plain(weight=weight, outputs=outputs)
+    pieces.laid("sums", _sums(pieces, 1))
+    names = "d_outputs", "hidden", "weight", "outputs", "sums"
+    _backward(pieces, "relu" if rectified else "tanh", names, reverse, states)
+    parameter_gradients(pieces, reverse, input is not None, input)
+    if input is None:
+        return pieces.plan("sums", "d_hidden", "d_w_hh")
+    return pieces.plan("sums", "d_w_ih", "d_w_hh", "d_bias", *(("d_hidden",) if states else ()))

@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-
-from ..compiler.kernel import compiled
 from ..language.builder import Builder
 from ..language.program import Program
-from ..language.value_types import scalar_of, vector
+from ..language.value_types import vector
 from ..machine import host
-from ..machine.scratch import scratch
-from ..planning.registry import kernel_for
+from ..planning.layout import Layout, Layouts
+from ..planning.plan import Launch, Plan, View
+from ..planning.runner import plan_for
 from .reduce_programs import PART, ceiling
 
 _VECTORS = 4  # side by side, so that their additions overlap
-_THREADED_FROM = 32768  # elements
-
-_dtype_of, _shape_of = attrgetter("dtype"), attrgetter("shape")
-_is_contiguous = attrgetter("flags.c_contiguous")
+_NANOSECONDS = 0.153  # for an element of the direction
 
 
-@kernel_for("two_loop_recursion_")
-def two_loop_recursion_(direction, changes, steps, inverses, shares, scale):
+@plan_for("two_loop_recursion_")
+def two_loop_recursion_(
+    direction: Layouts, changes: Layouts, steps: Layouts, inverses: Layouts, shares: Layouts, scale: Layouts
+):
     """As `ops.quasi_newton.two_loop_recursion_`."""
-    vectors, numbers = (*direction, *changes, *steps), (*inverses, *shares, *scale)
-    dtype, size = direction[0].dtype, direction[0].size
-    scalar = scalar_of(dtype)
-    if scalar not in ("f32", "f64") or not all(map(_is_contiguous, vectors)):
-        return NotImplemented
-    if len({*map(_dtype_of, vectors), *map(_dtype_of, numbers)}) > 1 or {*map(_shape_of, vectors)} != {(size,)}:
-        return NotImplemented
-    if {*map(_shape_of, numbers)} != {()} or not len(changes) == len(steps) == len(inverses) == len(shares):
-        return NotImplemented
-    lanes = host.lanes(dtype.itemsize) * _VECTORS
-    kernel = compiled(("two_loop_recursion", scalar, lanes), lambda: program(scalar, lanes))
-    sums = scratch("two_loop_recursion", 2 * ceiling(size, PART), dtype)
-    run = kernel.threaded if size >= _THREADED_FROM else kernel.alone
-    run(direction[0], changes, steps, inverses, shares, scale[0], sums, len(changes), size)
-    return None
+    (vector,), number, count = direction, Layout((), direction[0].dtype), len(changes)
+    alike = {*changes, *steps} == {vector} and {*inverses, *shares, *scale} == {number}
+    if vector.scalar not in ("f32", "f64") or not vector.is_plain or vector.ndim != 1 or not alike:
+        return None
+    if not count == len(steps) == len(inverses) == len(shares):
+        return None
+    form = vector.scalar, host.lanes(vector.itemsize) * _VECTORS
+    sums = "sums", 2 * ceiling(vector.size, PART), vector.dtype
+    arguments = "moved", "changes", "steps", "inverses", "shares", "factor", "sums", count, vector.size
+    launch = Launch(program, form, arguments, vector.size * _NANOSECONDS, "two_loop_recursion")
+    views = {"moved": View("direction", index=0), "factor": View("scale", index=0)}
+    return Plan([launch], {"nothing": None}, [sums], views=views)
 
 
 class _Recursion:

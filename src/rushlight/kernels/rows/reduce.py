@@ -13,10 +13,10 @@ from ...ops.reduce import axes_of
 from ...ops.table import TABLE
 from ..elementwise import calls as elementwise
 from ..elementwise.complex_functions import PARTS
+from ..elementwise.evaluation import evaluation
 from ..language.value_types import NUMPY, computed_in, scalar_of
 from ..planning.layout import FLOATS, Layout, lanes_for
-from ..planning.plan import Launch, Plan
-from ..planning.registry import kernel_for
+from ..planning.plan import HostStep, Launch, Plan, joined
 from ..planning.runner import plan_for
 from . import complex_reductions
 from .reduce_programs import array_plan, program, workspace_size
@@ -117,12 +117,23 @@ def nansum(self: Layout, dim, keepdim, dtype):
     return _accumulated("nansum" if self.scalar in FLOATS else "sum", self, dim, keepdim, dtype)
 
 
-@kernel_for("count_nonzero")
-def count_nonzero(self, dim):
-    unequal = elementwise.run(TABLE["ne"], [self, np.zeros((), self.dtype)])
-    if unequal is NotImplemented:
-        return NotImplemented
-    return sum(unequal, dim or None, False, None)
+@plan_for("count_nonzero")
+def count_nonzero(self: Layout, dim):
+    if self.dtype in PARTS:  # whose kernels look at arrays of parts
+        step, unequal = HostStep(_differ_from_zero, ("self", "unequal")), Layout(self.shape, _BOOL)
+    else:
+        found = evaluation(TABLE["ne"], [("self", self), (0, Layout((), self.dtype))])
+        if found is None:
+            return None
+        step, unequal = found[0]._replace(arguments=("self", 0, "unequal")), found[1]
+    counted = sum.plan(unequal, dim or None, False, None)
+    plan = Plan([step], {}, [("unequal", self.shape, _BOOL)])
+    return counted and joined(plan, counted.named({"self": "unequal"}))
+
+
+def _differ_from_zero(array, out):
+    if elementwise.run(TABLE["ne"], [array, np.zeros((), array.dtype)], out=out) is NotImplemented:
+        np.not_equal(array, 0, out=out)
 
 
 @plan_for("mean")

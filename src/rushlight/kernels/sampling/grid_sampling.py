@@ -37,7 +37,7 @@ def _plan(launch, found, own=(), **operands):
     if launch.form.half is None:
         return Plan([launch], {"found": found}, thread_scratch=own, copied=copies(**operands))
     copied, wide = dict.fromkeys(operands, _SINGLE), Layout(found.shape, _SINGLE)
-    return Plan([launch], {"found": wide}, thread_scratch=own, copied=copied, rounded={"found": found.dtype})
+    return Plan([launch], {"found": wide}, thread_scratch=own, copied=copied, given={"found": found})
 
 
 def _share(elements, channels, width):

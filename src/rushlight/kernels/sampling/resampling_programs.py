@@ -276,13 +276,14 @@ class _Images:
         (self.columns_first if form.first else self.rows_first)(origin, goal, low, high, own, kept)
 
 
-def resample_program(form):
+def resample_program(*form):
     """``(source, found, scratch, row_weights, column_weights, numbers, row_starts, row_places, column_starts,
     column_places)``.
 
     Columns that are gathered have i32 places: the first taps of all outputs, then the second ones. Else their starts and
     places are as those of rows.
     """
+    form = Form(*form)
     builder = Builder("resample", _parameters(form))
     images = _Images(builder, form)
     n = images.numbers

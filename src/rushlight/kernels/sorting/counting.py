@@ -6,20 +6,22 @@ the sizes alone, so that sums of weights are the same on any number of threads.
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
 from ...base.dtypes import float64
 from ...base.scalars import check_fits, number_in
-from ..compiler.kernel import compiled
 from ..language.builder import Builder
 from ..language.program import Program
 from ..language.value_types import scalar_of
 from ..machine.host import lanes
-from ..machine.scratch import scratch
-from ..planning.layout import is_plain
+from ..planning.layout import Layout, Layouts, is_plain
+from ..planning.plan import Condition, HostStep, Launch, Made, Plan, View, joined
 from ..planning.registry import kernel_for
+from ..planning.runner import kernel_of, plan_for
+from ..rows.extremes import extremes
 from ..rows.reduce import max_all, min_all
 from .searching import search_positions
 
@@ -27,6 +29,7 @@ _CHUNK = 1 << 15  # elements of a chunk, at least
 _TABLE = 4  # elements for each number in a chunk's table, at least
 _MOST_CHUNKS = 16
 _PLACES = 512  # elements whose intervals are found before they are counted
+_INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 _INTEGERS = frozenset(("i8", "u8", "i16", "i32", "i64"))
 
 
@@ -99,87 +102,107 @@ def _tables(size, bins):
     return max(1, min(_MOST_CHUNKS, size // max(_CHUNK, _TABLE * bins)))
 
 
-def _run(kernel, chunks):
-    return kernel.alone if chunks == 1 else kernel.threaded
+def _are_weights(weights):
+    return weights is None or (weights.is_plain and weights.dtype in (np.dtype(np.float32), _FLOAT64))
 
 
-def _extremes(array):
-    """The smallest and the largest element; NaN where there is one."""
-    found = [min_all(array), max_all(array)]
-    return [array.min(), array.max()] if any(each is NotImplemented for each in found) else found
+def _summed(tables, found, first=0):
+    """Add tables up, from a place in each on."""
+    found[...] = tables[:, first : first + found.size].sum(0)
 
 
-def _counts(array, bins, weights=None):
-    """How often each number from 0 to ``bins - 1`` occurs in an array that holds no others, or its weights' sum."""
-    scalar, weight = scalar_of(array.dtype), None if weights is None else scalar_of(weights.dtype)
-    kernel = compiled(("counted", scalar, weight), lambda: counted(scalar, weight))
-    chunks = _tables(array.size, bins)
-    tables = np.empty((chunks, bins), np.int64 if weight is None else np.float64)
-    _run(kernel, chunks)(array, tables, *(() if weight is None else (weights,)), array.size, bins, chunks)
-    return tables[0] if chunks == 1 else tables.sum(0)
+@functools.cache
+def _counter(*form):
+    return kernel_of(Launch(counted, form, (), 0))
 
 
 @kernel_for("bincount")
 def bincount(self, weights, minlength):
-    if scalar_of(self.dtype) not in _INTEGERS or self.ndim != 1 or not is_plain(self) or not self.size:
+    scalar, weight = scalar_of(self.dtype), None if weights is None else scalar_of(weights.dtype)
+    if scalar not in _INTEGERS or self.ndim != 1 or not is_plain(self) or not self.size or minlength < 0:
         return NotImplemented
-    if weights is not None and (
-        weights.shape != self.shape
-        or weights.dtype.char not in "fd"
-        or not is_plain(weights)
-        or not weights.dtype.isnative
-    ):
+    if weights is not None and (weight not in ("f32", "f64") or weights.shape != self.shape or not is_plain(weights)):
         return NotImplemented
-    if minlength < 0 or not self.dtype.isnative:
+    if not self.dtype.isnative or (weights is not None and not weights.dtype.isnative):
         return NotImplemented
-    least, most = _extremes(self)
+    least, most = extremes(self)
     if least < 0:
         return NotImplemented
-    found = _counts(self, max(int(most) + 1, minlength), weights)
+    bins = max(most + 1, minlength)
+    chunks, kernel = _tables(self.size, bins), _counter(scalar, weight)
+    tables = np.empty((chunks, bins), np.int64 if weight is None else np.float64)
+    run = kernel.alone if chunks == 1 else kernel.threaded
+    run(self, tables, *(() if weight is None else (weights,)), self.size, bins, chunks)
+    found = tables[0] if chunks == 1 else tables.sum(0)
     return found if weights is None else found.astype(weights.dtype, copy=False)
 
 
-@kernel_for("histc")
-def histc(self, bins, min, max):
-    scalar = scalar_of(self.dtype)
-    if scalar not in ("f32", "f64") or not self.dtype.isnative or not is_plain(self) or not 0 < bins < 1 << 30:
-        return NotImplemented
+def _bounds(array):
+    """The smallest and the largest element, or what PyTorch puts around them if they are one; NotImplemented where they are not
+    finite, which is refused."""
+    found = [min_all(array), max_all(array)]
+    low, high = map(float, [array.min(), array.max()] if any(each is NotImplemented for each in found) else found)
+    low, high = (low - 1, high + 1) if low == high else (low, high)
+    return (low, high) if -math.inf < low < high < math.inf else NotImplemented
+
+
+@plan_for("histc")
+def histc(self: Layout, bins, min, max):
+    if self.scalar not in ("f32", "f64") or not self.is_plain or not self.size or not 0 < bins < 1 << 30:
+        return None
     low, high = (float(number_in(float64.numpy, bound)) for bound in (min, max))
-    if low == high and self.size:
-        low, high = map(float, _extremes(self))
-    if low == high:
-        low, high = low - 1, high + 1
-    if not -math.inf < low < high < math.inf or not self.size:
-        return NotImplemented
     for bound in (min, max):
         check_fits(self.dtype, bound)
-    width = lanes(self.itemsize)
-    kernel = compiled(("in_intervals", scalar, width), lambda: in_intervals(scalar, width))
+    made, views, bounds = {}, {}, (low, high)
+    if low == high:
+        made, bounds = {"bounds": Made(_bounds, ("self",))}, ("low", "high")
+        views = {name: View("bounds", index=side) for side, name in enumerate(bounds)}
+    elif not -math.inf < low < high < math.inf:
+        return None
     chunks = _tables(self.size, bins)
-    tables = np.empty((chunks, bins + 1), np.int64)
-    places = scratch("places of intervals", chunks * _PLACES, np.int32)
-    _run(kernel, chunks)(self, tables, places, self.size, bins + 1, chunks, low, high)
-    return tables.sum(0)[:-1].astype(self.dtype)
+    scratch = [("tables", (chunks, bins + 1), _INT64), ("interval_places", chunks * _PLACES, np.dtype(np.int32))]
+    arguments = "self", "tables", "interval_places", self.size, bins + 1, chunks, *bounds
+    launch = Launch(in_intervals, (self.scalar, lanes(self.itemsize)), arguments, 0 if chunks == 1 else np.inf)
+    steps, found = [launch, HostStep(_summed, ("tables", "found"))], Layout((bins,), self.dtype)
+    return Plan(steps, {"found": found}, scratch, made=made, views=views)
 
 
-@kernel_for("histogram_counts")
-def histogram_counts(self, edges, weight, density, name):
-    """Of one dimension: positions among the edges are searched for, then counted.
+def _is_finite(edges):
+    return math.isfinite(edges[0][-1])
 
-    What equals the last edge belongs to the last interval: it is searched for among edges the last of which is larger.
-    """
-    if len(edges) != 1 or not is_plain(self) or not self.size or edges[0].dtype != self.dtype:
-        return NotImplemented
-    (edge,) = edges
-    if not math.isfinite(edge[-1]) or (weight is not None and not (is_plain(weight) and weight.dtype.char in "fd")):
-        return NotImplemented
+
+def _reached(edges):
+    """The edges, of which the last is a little larger: what equals it belongs to the last interval."""
+    reached = edges[0].copy()
+    reached[-1] = np.nextafter(reached[-1], reached.dtype.type(math.inf))
+    return reached
+
+
+def _densities(tables, edge, found):
+    counts = tables[:, 1:-1].sum(0)
     with np.errstate(all="ignore"):
-        reached = edge.copy()
-        reached[-1] = np.nextafter(edge[-1], edge.dtype.type(math.inf))
-        places = search_positions(reached, self.reshape(-1), True, True)
-        if places is NotImplemented:
-            return NotImplemented
-        found = _counts(places, edge.size + 1, None if weight is None else weight.reshape(-1))[1:-1]
-        if density:
-            found = found / found.sum() / np.diff(edge)
-        return found.astype(self.dtype), edge.copy()
+        found[...] = counts / counts.sum() / np.diff(edge)
+
+
+@plan_for("histogram_counts")
+def histogram_counts(self: Layout, edges: Layouts, weight: Layout | None, density, name):
+    """Of one dimension: positions among the edges are searched for, then counted."""
+    edge = edges[0]
+    if len(edges) != 1 or not self.is_plain or not self.size or edge.dtype != self.dtype or not _are_weights(weight):
+        return None
+    flat, count = Layout((self.size,), self.dtype), edge.size
+    search = search_positions.plan(edge.plain(), flat, True, True)
+    if search is None:
+        return None
+    places = search.results["places"]
+    chunks = _tables(flat.size, count + 1)
+    tables = [("tables", (chunks, count + 1), _FLOAT64 if weight else _INT64)]
+    arguments = "places", "tables", *(("weight",) if weight else ()), flat.size, count + 1, chunks
+    form = places.scalar, weight and weight.scalar
+    launch = Launch(counted, form, arguments, 0 if chunks == 1 else np.inf)
+    step = HostStep(_densities, ("tables", "edge", "found")) if density else HostStep(_summed, ("tables", "found", 1))
+    found = Plan([launch, step], {"found": Layout((count - 1,), self.dtype), "given": edge.plain()}, tables,
+                 begun={"given": "edge"}, views={"edge": View("edges", index=0)}, made={"reached": Made(_reached, ("edges",))},
+                 conditions=[Condition(_is_finite, ("edges",))])  # fmt: skip
+    search = search._replace(results={}, scratch=[("places", places.size, places.dtype)], conditions=())
+    return joined(search.named({"sorted_sequence": "reached"}), found)

@@ -15,7 +15,7 @@ from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from .lazy import LazyModuleMixin
-from .module import Module
+from .module import Module, held
 from .own_methods import own
 
 
@@ -113,8 +113,8 @@ class _BatchNorm(_NormBase):
         self._check_input_dim(input)
         momentum = self.momentum
         training = self.training
-        running_mean, running_var = self.running_mean, self.running_var
-        if training and self.track_running_stats and (tracked := self.num_batches_tracked) is not None:
+        running_mean, running_var = held(self, "running_mean"), held(self, "running_var")
+        if training and self.track_running_stats and (tracked := held(self, "num_batches_tracked")) is not None:
             tracked.add_(1)
             if momentum is None:
                 momentum = 1.0 / float(tracked)
@@ -123,7 +123,9 @@ class _BatchNorm(_NormBase):
         by_batch = training or (running_mean is None and running_var is None)
         if training and not self.track_running_stats:
             running_mean = running_var = None
-        return F.batch_norm(input, running_mean, running_var, self.weight, self.bias, by_batch, momentum, self.eps)
+        return F.batch_norm(
+            input, running_mean, running_var, held(self, "weight"), held(self, "bias"), by_batch, momentum, self.eps
+        )
 
 
 own(_BatchNorm, "__init__")

@@ -16,7 +16,7 @@ from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin
-from .module import Module
+from .module import Module, held
 from .own_methods import OwnMethods
 from .utils import _ntuple, _reverse_repeat_tuple
 
@@ -175,7 +175,7 @@ class _Convolution(_ConvNd):
         return convolve(padded, weight, bias, self.stride, (0,) * self._dims, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._conv_forward(input, self.weight, self.bias)
+        return self._conv_forward(input, held(self, "weight"), held(self, "bias"))
 
 
 class Conv1d(_Convolution):

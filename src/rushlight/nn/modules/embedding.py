@@ -13,7 +13,7 @@ from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
-from .module import Module
+from .module import Module, held
 
 __all__ = ["Embedding", "EmbeddingBag"]
 
@@ -110,7 +110,7 @@ class Embedding(_Table):
     def forward(self, input: Tensor) -> Tensor:
         return F.embedding(
             input,
-            self.weight,
+            held(self, "weight"),
             self.padding_idx,
             self.max_norm,
             self.norm_type,

@@ -14,7 +14,7 @@ from .. import functional as F
 from .. import init
 from ..parameter import Parameter, UninitializedParameter
 from .lazy import LazyModuleMixin
-from .module import Module
+from .module import Module, held
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
@@ -74,10 +74,7 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        own = self._parameters  # as attributes they would cost a failed look-up and a call each
-        if "weight" in own and "bias" in own:
-            return F.linear(input, own["weight"], own["bias"])
-        return F.linear(input, self.weight, self.bias)
+        return F.linear(input, held(self, "weight"), held(self, "bias"))
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

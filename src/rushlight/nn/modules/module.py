@@ -386,6 +386,14 @@ for _part in Module.__bases__:  # messages and tracebacks name the methods by th
             _member.__qualname__ = f"Module.{_member.__name__}"
 
 
+def held(module: Module, name: str) -> Any:
+    """The attribute ``name`` of a module, a parameter or buffer as a rule: by itself one costs a failed look-up and a call."""
+    state = module.__dict__
+    if name in (members := state["_parameters"]) or name in (members := state["_buffers"]):
+        return members[name]
+    return getattr(module, name)
+
+
 def indented(text: str) -> str:
     """``text`` with every line but the first two columns further right."""
     return text.replace("\n", "\n  ")

@@ -10,7 +10,7 @@ from ...tensor import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
-from .module import Module
+from .module import Module, held
 
 
 def _add_affine(module, shape, weight, bias, device, dtype):
@@ -62,7 +62,7 @@ class LayerNorm(Module):
         _reset_affine(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        return F.layer_norm(input, self.normalized_shape, held(self, "weight"), held(self, "bias"), self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -110,7 +110,7 @@ class GroupNorm(Module):
         _reset_affine(self)
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+        return F.group_norm(input, self.num_groups, held(self, "weight"), held(self, "bias"), self.eps)
 
     def extra_repr(self) -> str:
         return (
@@ -154,7 +154,7 @@ class RMSNorm(Module):
             init.ones_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+        return F.rms_norm(x, self.normalized_shape, held(self, "weight"), self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"

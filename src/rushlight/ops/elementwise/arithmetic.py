@@ -169,6 +169,8 @@ def _kind(operand):
 
 def _refuse_zero_divisor(self, other):
     """C has no integer quotient by zero."""
+    if other.__class__ is int and other and -128 <= other < 128:  # zero in no dtype
+        return
     kind, other_kind = _kind(self), _kind(other)
     if kind not in "iub" or other_kind not in "iub" or kind == other_kind == "b":
         return

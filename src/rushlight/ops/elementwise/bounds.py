@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...base.arrays import putmask
 from ...base.dtypes import float64
 from ...base.errors import hinted
 from ...base.notes import warn_once
@@ -314,7 +315,7 @@ class where_select:
         alike = by_rows and self.dtype is other.dtype and condition.shape == other.shape and other.size <= FEW
         if alike and (self.shape == other.shape or not self.ndim):
             found = other.copy()
-            np.putmask(found, condition, self)
+            putmask(found, condition, self)
             return found
         return select(condition, self, other)
 
@@ -334,7 +335,7 @@ def where_method(input, condition, other):
     return functions.where_select(condition, input, other)
 
 
-@composite(names=("torch",))
+@composite(names=("torch",), short="where_select")
 def where(condition, input=None, other=None, *, out=None):
     """``input`` where the condition holds, else ``other``; with the condition alone, the indices where it holds.
 

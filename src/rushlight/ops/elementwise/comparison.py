@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ...base.arrays import count_nonzero
 from ...base.dtypes import get_default_dtype
 from ...base.errors import hinted
 from ...base.lazy import LAZY, is_meta, no_shape
@@ -49,7 +50,7 @@ def _is_nan(array):
 class isnan:
     """Whether each element is nan."""
 
-    numpy = _is_nan
+    numpy = ufunc = _is_nan
 
     def element(m, self):
         return m.isnan(self)
@@ -188,7 +189,7 @@ def equal(input, other):
         if first.shape != second.shape:
             return False
         if first.dtype is second.dtype and first.size <= FEW:
-            return bool(np.count_nonzero(np.equal(first, second)) == first.size)
+            return bool(count_nonzero(np.equal(first, second)) == first.size)
     for position, (name, value) in enumerate((("input", input), ("other", other)), 1):
         if not hasattr(value, "_edge"):
             kind = type(value).__name__

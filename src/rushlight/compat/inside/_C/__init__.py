@@ -16,13 +16,15 @@ from ....tensor import NAMESPACES as _NAMESPACES
 from ....tensor import Tensor as _Tensor
 from ....tensor.base import Tensor as TensorBase
 from ....tensor.names import names_at as _names_at
+from ....tensor.overrides import DISPATCH as _DISPATCH
 from ....tensor.overrides import DisableTorchFunctionSubclass
+from ....tensor.overrides import disabled_torch_dispatch as _disabled_torch_dispatch_impl
 from ....tensor.overrides import disabled_torch_function as _disabled_torch_function_impl
 from ....tensor.overrides import is_torch_function_enabled as _is_torch_function_enabled
 from ....tensor.storage import UntypedStorage as StorageBase
 from ....utils._python_dispatch import _len_torch_dispatch_stack
-from ....utils.native_calls import DisableTorchDispatch as _DisableTorchDispatch
 from ... import absent as _absent
+from ...modes import DisableTorchFunction
 from . import _functorch, _nn
 
 _TensorBase, _FunctionBase, _TensorMeta = TensorBase, _Function, type(_Tensor)
@@ -61,6 +63,28 @@ _absent.define(
         "_get_accelerator(check=None)": lambda: device("cpu"),
     },
 )
+
+
+class _DisableTorchDispatch:
+    """As long as it lives, or to the end of its block, no ``__torch_dispatch__`` is asked."""
+
+    def __init__(self):
+        self._lives = True
+        _DISPATCH.off += 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._end()
+
+    def __del__(self):
+        self._end()
+
+    def _end(self):
+        if self._lives:
+            self._lives = False
+            _DISPATCH.off -= 1
 
 
 def _is_torch_function_all_disabled():

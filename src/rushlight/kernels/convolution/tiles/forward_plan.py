@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...compiler.kernel import compiled, pool
 from ...machine.host import host
-from ...machine.scratch import scratch
+from ...planning.plan import Launch, Plan
 from ...products.tiles.panels import BLOCK, LANES, PANEL, TILE_WORDS
 from ...windows.staging import Axis
 from .forward import NUMBERS, PARTS, PRODUCTS, build
 
+_INT32 = np.dtype(np.int32)
+NANOSECONDS = 1 / 3  # for a cycle
 _STRIP_WORDS = 250_000  # of an image's parts that a chunk keeps in the second cache
 _FEW_WORDS = 1 << 21  # of all strips, where they are split before
 _WANTED_CHUNKS = 8  # so that a few threads end at about the same time
@@ -185,7 +186,6 @@ class Convolution:
         self.form = form._replace(few=few)
         self._tables(phases, windows, steps[1:], channel_groups, group_words, panel_words)
         self.cycles = self._estimate(phases, windows, parts, samples * groups, channel_groups, out_blocks)
-        self.kernel = None
 
     def _tables(self, phases, windows, row_and_column, groups, group_words, panel_words):
         self.taps = np.concatenate([phase.places for phase in phases]).astype(np.int64)
@@ -225,19 +225,19 @@ class Convolution:
         cycles = blocks * (steps * max(2, len(PRODUCTS[parts])) * _PRODUCT + len(phases) * _BLOCK[self.form.storing])
         return cycles + strips * windows.lines * channel_groups * _LINE + out_blocks * steps * _WEIGHTS
 
-    def __call__(self, x, w, bias, y):
-        """Whether all blocks were finite: else the result must be computed in another way."""
-        if self.kernel is None:
-            self.kernel = compiled(("tile convolution", *self.form), lambda: build(self.form))
-        flags = np.zeros(self.chunks, np.int32)
-        shared = scratch("tiles.shared", self.shared, np.int32)
-        own = scratch("tiles.own", self.own * pool().scratch_areas, np.int32)
-        self.kernel.threaded(x, w, bias, y, flags, shared, own, *self.tables())
-        return PARTS[self.form.scalar] == 1 or not flags.any()
+    def plan(self, x, w, bias, y):
+        """The Plan for arrays of these names; a number of its "flags" is not 0 where blocks are not finite, which must be
+        computed in another way."""
+        tables = self.table, self.taps, self.steps, self.phases, self.slabs, self.residues, self.sizes
+        arguments = x, w, bias, y, "flags", "shared_tiles", "tiles", *tables
+        own = [("tiles", self.own, _INT32), ("shared_tiles", 0, _INT32, self.shared)]
+        launch = Launch(build, (self.form,), arguments, self.cycles * NANOSECONDS, "tile_convolution")
+        return Plan([launch], {}, [("flags", self.chunks, _INT32)], own, zeroed=("flags",))
 
-    def tables(self):
-        """The program's last arguments."""
-        return self.table, self.taps, self.steps, self.phases, self.slabs, self.residues, self.sizes
+    @property
+    def is_exact(self):
+        """Whether blocks are finite if the result is."""
+        return PARTS[self.form.scalar] == 1
 
 
 def few_steps(steps):

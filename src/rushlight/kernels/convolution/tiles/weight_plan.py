@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...compiler.kernel import compiled, pool
-from ...machine.scratch import scratch
+from ...planning.plan import Launch, Plan
 from ...products.tiles.panels import BLOCK, LANES, PANEL, TILE_WORDS
 from .forward import PARTS, PRODUCTS
-from .forward_plan import cut, few_steps
+from .forward_plan import NANOSECONDS, cut, few_steps
 from .weight import NUMBERS, WeightForm, build
 
+_INT32 = np.dtype(np.int32)
 _STRIP_WORDS = 300_000  # of a pair of strips that a chunk keeps in the second cache
 _FEW_WORDS = 1 << 21  # of all strips, where they are split before
 _BLOCK_WORDS = 300_000  # of these, what one block of outputs and inputs reads
@@ -65,23 +65,21 @@ class WeightGradient:
         self.taps = np.array(windows.taps(phase), np.int64) * LANES
         self.slabs, self.residues = np.array(windows.slabs, np.int64), np.array(windows.residues, np.int64)
         self.form = WeightForm(scalar, few)
-        self.kernel = None
         cycles = blocks * taps * pairs * (steps * max(2, len(PRODUCTS[parts])) * _PRODUCT * 2)
         cycles += blocks * taps * (pairs * -(-steps // few_steps(steps)) * _ADD + _FINISH * (1 if few else slots))
         cycles += pairs * (windows.lines * input_blocks * 2 * _LINE + steps * output_blocks * PANEL * _WINDOWS)
         self.cycles = groups * cycles
 
-    def __call__(self, x, dy, dw):
-        """Whether all sums were finite: else the result must be computed in another way."""
-        if self.kernel is None:
-            self.kernel = compiled(("tile convolution weight", *self.form), lambda: build(self.form))
-        flags = np.zeros(self.chunks, np.int32)
-        sums = scratch("tiles.sums", self.sums, np.float32)
-        shared = scratch("tiles.shared", self.shared, np.int32)
-        own = scratch("tiles.own", self.own * pool().scratch_areas, np.int32)
-        self.kernel.threaded(x, dy, dw, flags, sums, shared, own, *self.tables())
-        return PARTS[self.form.scalar] == 1 or not flags.any()
+    def plan(self):
+        """The Plan that writes "found", in float32, from "grad" and "input"; for "flags" see `forward_plan`."""
+        tables = self.taps, self.slabs, self.residues, self.sizes
+        arguments = "input", "grad", "found", "flags", "sums", "shared_tiles", "tiles", *tables
+        own = [("tiles", self.own, _INT32), ("shared_tiles", 0, _INT32, self.shared)]
+        own.append(("sums", 0, np.dtype(np.float32), self.sums))
+        launch = Launch(build, (self.form,), arguments, self.cycles * NANOSECONDS, "tile_convolution_weight")
+        return Plan([launch], {}, [("flags", self.chunks, _INT32)], own, zeroed=("flags",))
 
-    def tables(self):
-        """The program's last arguments."""
-        return self.taps, self.slabs, self.residues, self.sizes
+    @property
+    def is_exact(self):
+        """Whether sums are finite if the result is."""
+        return PARTS[self.form.scalar] == 1

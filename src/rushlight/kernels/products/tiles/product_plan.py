@@ -8,10 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ....base import settings
-from ...compiler.kernel import compiled, pool
 from ...machine.host import host
-from ...machine.scratch import scratch
-from ...planning.plans import Plans
+from ...planning.plan import Launch, Plan
 from .panels import BLOCK, PANEL, STEP_WORDS
 from .product import BLOCKS, HEAD, HELD_STEP, SIZES, build
 
@@ -28,9 +26,7 @@ _MOST_STEPS = 32  # at once: longer sums in a row are less accurate
 _GROUP_CYCLES = 8_000  # of a chunk, at least
 _GROUPS_OF_THREAD = 2  # few groups of the streamed operand's panels: the first of a group is split in a hurry
 _FEWEST_CYCLES = 30_000  # of work; less goes to the other kernels
-_THREADED_CYCLES = 50_000
-
-_prepared = Plans()  # layouts -> _Product
+_NANOSECONDS = 5_000 / 50_000  # for a cycle: from 50,000 on other threads are called in
 
 
 class Way(NamedTuple):
@@ -98,80 +94,51 @@ def pays(rows, columns, depth, batch, left_deep, right_deep):
     return _FEWEST_CYCLES < cycles < batch * rows * columns * depth / _PLAIN_PER_CYCLE
 
 
-class _Product:
-    """A product of given layouts, ready to run."""
+def plan_of(a, b, out, bias=None, way=None):
+    """The Plan of ``out = a @ b``, plus ``bias`` over the columns, all float32, in the cheapest way or in that one (see `plan`).
 
-    __slots__ = ("scratch_words", "sizes", "streams_a", "threaded")
-
-    def __init__(self, a, b, out, bias, way):
-        left, right = _operand(a, -2, -1), _operand(b, -1, -2)
-        rows, columns = out.shape[-2:]
-        c_row, c_column = out.strides[-2] // 4, 1
-        self.streams_a = way.streamed_left != way.turned
-        if self.streams_a:
-            streamed, shared, extents, c_steps = left, right, (rows, columns), (c_row, c_column)
-        else:
-            streamed, shared, extents, c_steps = right, left, (columns, rows), (c_column, c_row)
-        held = (2 + way.block_panels) * way.block_steps * STEP_WORDS
-        self.scratch_words = HEAD + BLOCKS * BLOCK + held
-        batch, c_batch = (out.shape[0], out.strides[0] // 4) if out.ndim == 3 else (1, 0)
-        sizes = {
-            "streamed_extent": extents[0], "shared_extent": extents[1], "depth": a.shape[-1], "batch": batch,
-            "streamed_stride": streamed[0], "shared_stride": shared[0],
-            "streamed_batch": streamed[1], "shared_batch": shared[1], "shared_deep": shared[2],
-            "c_streamed": c_steps[0], "c_shared": c_steps[1], "c_batch": c_batch,
-            "streamed_left": way.streamed_left, "turned": way.turned, "has_bias": bias is not None,
-            "strips": way.strips,
-            "group": way.group, "block_panels": way.block_panels, "block_steps": way.block_steps,
-            "scratch_words": self.scratch_words,
-        }  # fmt: skip
-        self.sizes = np.array([sizes[name] for name in SIZES], np.int64)
-        self.threaded = way.cycles > _THREADED_CYCLES
-
-
-def _operand(array, extent, depth):
-    """Steps of an operand: from line to line and matrix to matrix; and whether its k lie side by side."""
-    deep = _is_deep(array, extent, depth)
-    return array.strides[extent if deep else depth] // 4, array.strides[0] // 4 if array.ndim == 3 else 0, deep
-
-
-def _is_deep(array, extent, depth):
-    if array.shape[depth] == 1 < array.shape[extent]:
-        return array.strides[extent] != 4
-    return array.strides[depth] == 4
-
-
-def product(a, b, out, bias=None):
-    """out = a @ b (+ bias over the columns), all float32.
-
-    ``a`` is (rows, depth) or (batch, rows, depth), ``b`` (depth, columns) or with the same batch, ``out`` contiguous in
-    its last dimension; one of the last two strides of ``a`` and of ``b`` must be that of one element. Sizes are not 0.
+    ``a``, ``b`` and ``out`` are pairs (name, Layout): (rows, depth) or (batch, rows, depth), (depth, columns) or with the same
+    batch, and one contiguous in its last dimension; one of the last two steps of ``a`` and of ``b`` must be 1. Sizes are not 0.
+    ``bias`` is a name, or None.
     """
-    key = (a.shape, a.strides, b.shape, b.strides, out.strides, bias is None)
-    found = _prepared.get(key)
-    if found is None:
-        found = _prepared[key] = prepare(a, b, out, bias)
-    run(found, a, b, out, bias)
-    return out
+    (a_name, a), (b_name, b), (out_name, out) = a, b, out
+    left, right = _operand(a, -2, -1), _operand(b, -1, -2)
+    rows, columns = out.shape[-2:]
+    batch, c_batch = (out.shape[0], out.steps[0]) if out.ndim == 3 else (1, 0)
+    way = way or plan(rows, columns, a.shape[-1], batch, left[2], right[2])
+    c_row, c_column = out.steps[-2], 1
+    streams_a = way.streamed_left != way.turned
+    if streams_a:
+        streamed, shared, extents, c_steps = left, right, (rows, columns), (c_row, c_column)
+    else:
+        streamed, shared, extents, c_steps = right, left, (columns, rows), (c_column, c_row)
+    scratch_words = HEAD + BLOCKS * BLOCK + (2 + way.block_panels) * way.block_steps * STEP_WORDS
+    sizes = {
+        "streamed_extent": extents[0], "shared_extent": extents[1], "depth": a.shape[-1], "batch": batch,
+        "streamed_stride": streamed[0], "shared_stride": shared[0],
+        "streamed_batch": streamed[1], "shared_batch": shared[1], "shared_deep": shared[2],
+        "c_streamed": c_steps[0], "c_shared": c_steps[1], "c_batch": c_batch,
+        "streamed_left": way.streamed_left, "turned": way.turned, "has_bias": bias is not None,
+        "strips": way.strips,
+        "group": way.group, "block_panels": way.block_panels, "block_steps": way.block_steps,
+        "scratch_words": scratch_words,
+    }  # fmt: skip
+    held = f"{out_name}_held"  # zeros before each launch
+    own = [("tiles", scratch_words, np.dtype(np.int32)), (held, HELD_STEP, np.dtype(np.int64))]
+    operands = (a_name, b_name) if streams_a else (b_name, a_name)
+    arguments = *operands, out_name, bias, "tiles", held, tuple([sizes[name] for name in SIZES])
+    launch = Launch(build, (), arguments, way.cycles * _NANOSECONDS, "tile product")
+    return Plan([launch], {out_name: out}, thread_scratch=own, zeroed=(held,))
 
 
-def run(prepared, a, b, out, bias):
-    """Compute a product of arrays for which it was prepared."""
-    memory = scratch("tiles.own", prepared.scratch_words * pool().scratch_areas, np.int32)
-    held = np.zeros(HELD_STEP * pool().scratch_areas, np.int64)
-    streamed, other = (a, b) if prepared.streams_a else (b, a)
-    kernel = _kernel()
-    call = kernel.threaded if prepared.threaded else kernel.alone
-    call(streamed, other, out, bias, memory, held, prepared.sizes)
+def _operand(layout, extent, depth):
+    """Steps of an operand: from line to line and matrix to matrix; and whether its k lie side by side."""
+    deep = is_deep(layout, extent, depth)
+    return layout.steps[extent if deep else depth], layout.steps[0] if layout.ndim == 3 else 0, deep
 
 
-@functools.cache
-def _kernel():
-    return compiled(("tile product",), build)
-
-
-def prepare(a, b, out, bias, way=None):
-    """The _Product for such arrays, in the cheapest way, or in that one (see ``plan``)."""
-    batch = out.shape[0] if out.ndim == 3 else 1
-    deep = _is_deep(a, -2, -1), _is_deep(b, -1, -2)
-    return _Product(a, b, out, bias, way or plan(*out.shape[-2:], a.shape[-1], batch, *deep))
+def is_deep(layout, extent, depth):
+    """Whether an operand's k lie side by side."""
+    if layout.shape[depth] == 1 < layout.shape[extent]:
+        return layout.steps[extent] != 1
+    return layout.steps[depth] == 1

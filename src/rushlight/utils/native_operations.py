@@ -7,21 +7,16 @@ Where PyTorch has no such operation, or another cut between operations, the call
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
-from importlib import import_module
 from math import prod
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ..base.device import device
-from ..base.errors import hinted, kind_name
 from ..ops import table
 from ..tensor import Tensor
 from ..tensor.base import wrap
 from ..tensor.compute import schema_of
 from ..tensor.dispatch import run
-from ..tensor.overrides import overloaded_arguments
 
 _REDUCTIONS = ("none", "mean", "sum")
 _NUMBERS = (int, float, complex)
@@ -202,7 +197,7 @@ def _batched(self, mat2):
     """A product of batches: one of three dimensions each, as PyTorch makes of any number."""
     call = table.functions
     batch = call.broadcast_shapes(self.shape[:-2], mat2.shape[:-2])
-    rows, inner, columns = *self.shape[-2:], mat2.shape[-1]
+    (rows, inner), columns = self.shape[-2:], mat2.shape[-1]
     first = call.reshape(call.expand(self, (*batch, rows, inner)), (prod(batch), rows, inner))
     second = call.reshape(call.expand(mat2, (*batch, inner, columns)), (prod(batch), inner, columns))
     return call.reshape(call.bmm(first, second), (*batch, rows, columns))
@@ -435,85 +430,3 @@ def _by_native_name():
             for count in "123":
                 found.setdefault(name.replace("#", count), own)
     return found
-
-
-# ---------------------------------------------------------------- handlers: ``__torch_dispatch__`` of modes and classes for what a handler makes of them
-
-
-class _Waiting(threading.local):
-    calls = ()  # (operation of torch.ops, what it does) of this thread, the innermost last; assigned as a whole
-    off = 0  # blocks around in which no handler is asked
-
-
-_waiting = _Waiting()
-
-
-class DisableTorchDispatch:
-    """A block in which no ``__torch_dispatch__`` is asked; ``torch._C._DisableTorchDispatch``."""
-
-    def __enter__(self):
-        _waiting.off += 1
-
-    def __exit__(self, *error):
-        _waiting.off -= 1
-
-
-def dispatch_is_off():
-    """Whether no ``__torch_dispatch__`` is asked in this thread."""
-    return _waiting.off > 0
-
-
-class waiting:
-    """A block in which calling ``operation``, one of ``torch.ops``, does ``run(*arguments, **keywords)``: how a handler goes on."""
-
-    def __init__(self, operation, run):
-        self.entry = (operation, run)
-
-    def __enter__(self):
-        _waiting.calls = (*_waiting.calls, self.entry)
-
-    def __exit__(self, *error):
-        _waiting.calls = _waiting.calls[:-1]
-
-
-def what_waits(operation):
-    """What the innermost `waiting` block has for an operation; None where it has nothing."""
-    calls = _waiting.calls
-    return calls[-1][1] if calls and calls[-1][0] is operation else None
-
-
-def dispatched(handlers, op, schema, values, again, writes):
-    """What the first of some ``__torch_dispatch__`` that takes it makes of a call, which ``again(values)`` would make as it is."""
-    native = native_call(op, schema, values, writes)
-    path = f"{native.namespace}.{native.name}.{native.overload}"
-    goes_on = lambda *args, **kwargs: again(native.values_of(args, kwargs))
-    found = handed(handlers, path, native.arguments, native.keywords, goes_on)
-    if schema.returns.strip() == "Tensor[]" or isinstance(found, (tuple, list)):
-        results = tuple(found) if isinstance(found, (tuple, list)) else (found,)
-        return tuple(_apart(each, values, path, writes) for each in results)
-    return _apart(found, values, path, writes)
-
-
-def handed(handlers, path, arguments, keywords, goes_on):
-    """What the first handler that takes it makes of a call of ``torch.ops.<path>``, which does ``goes_on(*args, **kwargs)``."""
-    operation = attrgetter(path)(import_module("rushlight.compat.inside.ops"))
-    types = tuple(map(type, overloaded_arguments(arguments, keywords, (Tensor,))))
-    with waiting(operation, goes_on):
-        for handler in handlers:
-            found = handler(operation, types, arguments, keywords)
-            if found is not NotImplemented:
-                return found
-    message = (
-        f"Multiple dispatch failed for 'torch.ops.{path}'; all __torch_dispatch__ handlers returned NotImplemented:"
-    )
-    raise TypeError(hinted(message, "return func(*args, **kwargs) for what the handler leaves as it is"))
-
-
-def _apart(result, values, path, writes):
-    """A result as the waist takes it: a tensor that is no operand."""
-    if not isinstance(result, Tensor):
-        message = f"Unable to cast Python instance of type {type(result)} to C++ type 'at::Tensor'"
-        raise RuntimeError(
-            hinted(message, f"__torch_dispatch__ returned {kind_name(result)} for {path}, which gives a tensor")
-        )
-    return result._alias() if not writes and any(result is each for each in values) else result
