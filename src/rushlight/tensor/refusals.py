@@ -193,7 +193,7 @@ def _in_our_names(function, room, name, args, kwargs):
     found = import_module("rushlight.ops.native_refusals").in_places(room, name, own_arguments, kwargs)
     if found is None or found[1].keys() - own - {"out"}:
         return None
-    return (args[: room == "Tensor"] + tuple(found[0]), found[1])
+    return (*args[: room == "Tensor"], *found[0]), found[1]
 
 
 def judged(function, room, name):
