@@ -43,9 +43,8 @@ torch tensor(object data, *, dtype? dtype=None, device? device=None, bool pin_me
 torch as_tensor(object data, *, dtype? dtype=None, device? device=None)
 torch asarray(object obj, *, dtype? dtype=None, device? device=None, bool? copy=None, bool requires_grad=False)
 torch frombuffer(object buffer, *, dtype dtype, int count=-1, int offset=0, bool requires_grad=False)
-torch nonzero(Tensor input, *, Tensor out=None)
-torch nonzero(Tensor input, *, bool as_tuple)
-torch range(Number start, Number end, Number step=1, *, Tensor out=None, +options)
+torch nonzero(Tensor input, *, bool as_tuple=False, Tensor out=None)
+torch range(Number start, Number end, Number step=1, *, Tensor out=None, dtype? dtype=None, layout layout=torch.strided, device? device=None, bool requires_grad=False)
 Tensor size(int? dim=None)
 Tensor stride(int? dim=None)
 Tensor nonzero()
@@ -55,11 +54,12 @@ Tensor contiguous(*, memory_format? memory_format=torch.contiguous_format)
 Tensor is_contiguous(*, memory_format? memory_format=torch.contiguous_format)
 Tensor requires_grad_(bool requires_grad=True)
 Tensor copy_(Tensor other, bool non_blocking=False)
-Tensor new_tensor(object data, *, dtype? dtype=None, device? device=None, bool pin_memory=False, bool requires_grad=False)
+Tensor new_tensor(object data, *, dtype? dtype=None, device? device=None, bool requires_grad=False)
 Tensor to(device device=None, dtype dtype=None, bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None)
 Tensor to(dtype dtype, bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None)
 Tensor to(Tensor tensor, bool non_blocking=False, bool copy=False, *, memory_format? memory_format=None)
 Tensor apply_(object callable)
+native nested_tensor(object data, *, dtype? dtype=None, device? device=None, bool? pin_memory=False, bool? requires_grad=False)
 """.splitlines()
     + [f"Tensor {name}(*, memory_format? memory_format=None)" for name in CASTS.split()]
 )
@@ -162,6 +162,20 @@ functional soft_margin_loss = nn soft_margin_loss(input, target, 1)
 functional poisson_nll_loss = torch poisson_nll_loss(input, target, log_input, full, eps, 1)
 functional triplet_margin_loss = torch triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, 1)
 functional pad = nn pad(input, pad, mode, value)
+nested nested_tensor = native nested_tensor(tensor_list, dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+nested nested_tensor_from_jagged = torch _nested_view_from_jagged(values, values, values)
+nested to_padded_tensor = nested nested_to_padded_tensor
+masked sum = input.layout
+masked prod = input.layout
+masked amax = input.layout
+masked amin = input.layout
+masked cumsum = input.layout
+masked cumprod = input.layout
+masked logaddexp = input.layout
+masked mean = input.dtype
+masked median = input.dtype
+masked argmax = input.dtype
+masked argmin = input.dtype
 torch split = tensor.split
 torch cartesian_prod = native cartesian_prod(tensors)
 torch meshgrid = native meshgrid(*tensors)
@@ -198,23 +212,25 @@ PYTHON = [
 
 
 def builtins():
-    """Which native function each built-in one of nn.functional is."""
+    """Which native function each built-in one of nn.functional, and of sparse, is."""
     for name, function in sorted(vars(torch.nn.functional).items()):
         if type(function).__name__ == "builtin_function_or_method" and hasattr(rushlight.nn.functional, name):
             room = "nn" if getattr(torch._C._nn, function.__name__, None) == function else "torch"
             yield f"functional {name} = {room} {function.__name__}"
+    for name in ("addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags"):
+        yield f"sparse {name} = sparse {getattr(torch.sparse, name).__name__}"
 
 
 def is_bound(room, name):
     """Whether Rushlight has the function, or functions that PyTorch writes in Python call it."""
-    if room == "nn":
+    if room in ("nn", "sparse", "nested"):
         return True
     if room in ("fft", "linalg", "special"):
         return hasattr(getattr(rushlight, room), name.removeprefix(room + "_"))
     return hasattr(rushlight if room == "torch" else rushlight.Tensor, name) or (room == "torch" and name in CALLED)
 
 
-CALLED = ("_weight_norm", "embedding_renorm_", "native_channel_shuffle")
+CALLED = ("_nested_view_from_jagged", "_weight_norm", "embedding_renorm_", "native_channel_shuffle")
 
 
 def forms():
@@ -224,7 +240,9 @@ def forms():
     bound = [entry for entry in listed.native_functions if native.should_generate_py_binding(entry)]
     rooms = {
         "torch": native.is_py_torch_function, "nn": native.is_py_nn_function, "fft": native.is_py_fft_function,
-        "linalg": native.is_py_linalg_function, "special": native.is_py_special_function, "Tensor": native.is_py_variable_method,
+        "linalg": native.is_py_linalg_function, "special": native.is_py_special_function, "sparse": native.is_py_sparse_function,
+        "nested": native.is_py_nested_function,
+        "Tensor": native.is_py_variable_method,
     }  # fmt: skip
     for room, belongs in rooms.items():
         pairs = native.load_signatures(bound, packaged / "autograd/deprecated.yaml", method=room == "Tensor", pyi=False)

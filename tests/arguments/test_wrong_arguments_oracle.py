@@ -28,23 +28,23 @@ def check(counts, differing, limits):
 
 def test_functions_and_methods():
     few = {kind: KINDS[kind] for kind in FEW}
-    check(*measure(torch, kinds=few), {SAME: 27_100, TYPE: 660, OTHER: 95, WE_ACCEPT: 80, IT_ACCEPTS: 15})
+    check(*measure(torch, kinds=few), {SAME: 28_100, TYPE: 140, OTHER: 25, WE_ACCEPT: 75, IT_ACCEPTS: 10})
 
 
 def test_layers():
     few = {kind: KINDS[kind] for kind in FEW}
-    check(*measure_layers(torch, kinds=few), {SAME: 1095, TYPE: 16, OTHER: 5})
+    check(*measure_layers(torch, kinds=few), {SAME: 1095, TYPE: 14, OTHER: 5})
 
 
 @pytest.mark.slow
 def test_functions_and_methods_with_every_kind():
-    limits = {SAME: 132_600, TYPE: 2700, OTHER: 1095, WE_ACCEPT: 130, IT_ACCEPTS: 435}
+    limits = {SAME: 137_500, TYPE: 460, OTHER: 495, WE_ACCEPT: 115, IT_ACCEPTS: 305}
     check(*measure(torch), limits)
 
 
 @pytest.mark.slow
 def test_layers_with_every_kind():
-    check(*measure_layers(torch), {SAME: 5430, TYPE: 130, OTHER: 55, WE_ACCEPT: 2, IT_ACCEPTS: 3})
+    check(*measure_layers(torch), {SAME: 5460, TYPE: 90, OTHER: 35, WE_ACCEPT: 2, IT_ACCEPTS: 3})
 
 
 def test_hints_name_the_argument_and_the_cure():
@@ -82,6 +82,10 @@ def test_hints_name_the_argument_and_the_cure():
     "torch.special.zeta(1.5, 2)", "torch.bitwise_and(1, other=2)", "x.squeeze(True)", "torch.split_with_sizes(x, 2)",
     "torch.mm(x, x, out=[])", "torch.nn.functional.dropout([1], 0.5)", "x.split('a')", "torch.matmul(x, None)", "x @ None", "torch.ones(2, device=2.5)",
     "torch.nn.functional.conv2d(x, x, None, 'a')", "x.float(1)", "x.scatter_(0, x, {})", "torch.permute(x, [0, 'a'])",
+    "torch.scatter(input=1, dim=0, index=x, value=1)", "torch.add(x, x, x, x, foo=2, input=1)", "torch.as_tensor(x, torch.float32)",
+    "torch.tensor([1], requires_grad=None)", "torch.nonzero(x, as_tuple=1)", "x.size([1])", "torch.ones(2, device=x[0, 0].long())",
+    "torch.nn.functional.adaptive_avg_pool2d(x, 2.5)", "torch.grid_sampler(x, x, 0, 0, 1)", "x.to_sparse(layout=1)", "torch.smm(x, [1])",
+    "x.double(memory_format=1)", "torch.nn.functional.leaky_relu_(input=1)", "torch.promote_types(type1=1, type2=2)",
 ])  # fmt: skip
 def test_first_lines(code):
     outcomes = []
@@ -90,6 +94,27 @@ def test_first_lines(code):
             eval(code, {"torch": module, "x": module.ones(2, 2)})
         outcomes.append((caught.type, str(caught.value).split("\n")[0]))
     assert outcomes[0] == outcomes[1]
+
+
+def test_many_names_stand_in_the_order_of_pytorchs_table():
+    names = [f"name_{number}" for number in range(40)]
+    for count in (1, 5, 13, 14, 29, 30, 40):
+        lines = []
+        for module in (rl, torch):
+            with pytest.raises(TypeError) as caught:
+                module.sum(0, **dict.fromkeys(names[:count], 1))
+            lines.append(str(caught.value).split("\n")[0])
+        assert lines[0] == lines[1]
+
+
+@pytest.mark.parametrize("code", [
+    "torch.dsplit(x, sections=2)", "x.hsplit(indices=[1])", "torch.tile(x[0], dims=(2, 2))", "torch.where(condition=x > 0, self=1, other=x)",
+    "torch.isin(element=1, test_elements=x)", "torch.linalg.matrix_norm(input=x[0])", "torch.result_type(scalar=1, tensor=x)",
+    "torch.searchsorted(sorted_sequence=x[0, 0], self=1.0)", "torch.tensor_split(x, tensor_indices_or_sections=torch.tensor(2))",
+])  # fmt: skip
+def test_names_of_arguments_that_only_pytorchs_parser_has(code):
+    found = [eval(code, {"torch": module, "x": module.ones(2, 2, 2)}) for module in (rl, torch)]
+    assert str(found[0]) == str(found[1])
 
 
 def test_errors_of_values_stay_theirs():

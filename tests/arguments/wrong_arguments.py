@@ -150,7 +150,7 @@ def measure(torch, names=None, kinds=KINDS):
         if mine is None or reference is None or (names and name not in names):
             continue
         for form in forms_of(room, name):
-            for call in () if form.hidden else calls_of(form, kinds):
+            for call in () if form.hidden or not _is_of(form, reference) else calls_of(form, kinds):
                 arguments = _with_self(call.arguments) if room == "Tensor" else call.arguments
                 theirs = outcome(torch, arguments, reference)
                 ours = outcome(rl, arguments, mine)
@@ -160,6 +160,12 @@ def measure(torch, names=None, kinds=KINDS):
                     if found not in (SAME, BOTH):
                         differing.append((found, room, name, call.what, ours, theirs))
     return counts, differing
+
+
+def _is_of(form, function):
+    """Whether a form is that of a public function, not of a native one that a Python function of the same name calls."""
+    code = getattr(function, "__code__", None)
+    return code is None or {argument.name for argument in form.arguments} <= {*inspect.signature(function).parameters}
 
 
 def _with_self(arguments):

@@ -31,7 +31,7 @@ def vjp(
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     with enable_grad():
-        call = _Call(func, inputs, "vjp", create_graph, strict)
+        call = _Call(func, inputs, "vjp", create_graph, strict).evaluated()
         v = call.vector(v, call.outputs, "the user-provided function returns a single Tensor with a single element")
         found = _gradients(call.outputs, call.inputs, v, create_graph)
         return call.finish(call.outputs), call.finish(call.filled(found, "back"), call.one_input)
@@ -51,6 +51,7 @@ def jvp(
     with enable_grad():
         call = _Call(func, inputs, "jvp", create_graph, strict)
         v = call.vector(v, call.inputs, _SINGLE_INPUT)
+        call.evaluated()
         # v . J is linear in v: its derivative by v, in the direction given, is J . direction.
         flows = tuple(functions.zeros_like(out).requires_grad_(True) for out in call.outputs)
         first = _gradients(call.outputs, call.inputs, flows, True)
@@ -98,7 +99,7 @@ def jacobian(
             )
         )
     with enable_grad():
-        call = _Call(func, inputs, "jacobian", create_graph, strict)
+        call = _Call(func, inputs, "jacobian", create_graph, strict).evaluated()
         rows = call.all_rows() if vectorize else [call.rows(number) for number in range(len(call.outputs))]
         rows = tuple(call.finish(each, call.one_input) for each in rows)
         return rows[0] if call.one_output else rows
@@ -122,6 +123,7 @@ def hessian(
             [ 0., 12.]])
     """
     one_input = hasattr(inputs, "_edge")
+    _tensors(inputs, "The inputs given to hessian", "the given inputs")
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
             hinted(
@@ -132,7 +134,7 @@ def hessian(
     def first_derivatives(*arguments):
         if outer_jacobian_strategy == "forward-mode":
             arguments = tuple(argument.requires_grad_() for argument in arguments)
-        call = _Call(func, arguments, "hessian", True, strict, fresh=False)
+        call = _Call(func, arguments, "hessian", True, strict, fresh=False).evaluated()
         call.check_scalar()
         found = call.filled(_gradients(call.outputs, arguments, None, True))
         if strict:
@@ -167,6 +169,7 @@ def _hessian_product(func, inputs, v, create_graph, strict, name):
     with enable_grad():
         call = _Call(func, inputs, name, create_graph, strict)
         v = call.vector(v, call.inputs, _SINGLE_INPUT)
+        call.evaluated()
         call.check_scalar()
         first = _gradients(call.outputs, call.inputs, None, True)
         if strict:
@@ -195,11 +198,15 @@ class _Call:
     """One evaluation of the user's function on inputs of its own: checked, and ready to be differentiated."""
 
     def __init__(self, func, inputs, name, create_graph, strict, fresh=True):
-        self.name, self.create_graph, self.strict = name, create_graph, strict
+        self.func, self.name, self.create_graph, self.strict = func, name, create_graph, strict
         self.one_input = hasattr(inputs, "_edge")
         inputs = _tensors(inputs, f"The inputs given to {name}", "the given inputs")
         self.inputs = tuple(_fresh(tensor, create_graph) for tensor in inputs) if fresh else inputs
-        outputs = func(*self.inputs)
+        self.outputs = None
+
+    def evaluated(self):
+        """The call with the function's outputs, which are checked."""
+        outputs, name, strict = self.func(*self.inputs), self.name, self.strict
         self.one_output = hasattr(outputs, "_edge")
         what = "the given outputs of the user-provided function"
         self.outputs = _tensors(outputs, f"The outputs of the user-provided function given to {name}", what)
@@ -212,6 +219,7 @@ class _Call:
                         "strict=False takes its derivatives as zero",
                     )
                 )
+        return self
 
     def vector(self, v, like, single):
         """``v`` as a tuple of tensors shaped as ``like``; ones where it may be left away."""

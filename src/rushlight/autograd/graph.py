@@ -156,7 +156,7 @@ class GradientEdge(namedtuple("GradientEdge", "node output_nr ownership_token", 
 
 def get_gradient_edge(tensor: Tensor) -> Any:
     """The edge along which the gradient of ``tensor`` flows."""
-    edge = edge_of(tensor)
+    edge = edge_of(tensor) if tensor.requires_grad else None
     if edge is None:
         raise RuntimeError(
             hinted(
@@ -219,7 +219,7 @@ def register_multi_grad_hook(
 
 
 def _node_towards(tensor):
-    edge = edge_of(tensor)
+    edge = edge_of(tensor) if tensor.requires_grad else None
     if edge is None:
         raise AssertionError(
             hinted("Expected gradient function to be set", f"{described(tensor)} does not require grad")

@@ -70,16 +70,16 @@ class Decorating:
         """Another context of the same kind; for subclasses to override that are made with arguments."""
         return type(self)()
 
-    def __call__(self, function: F) -> F:
-        if isinstance(function, type):
+    def __call__(self, orig_func: F) -> F:
+        if isinstance(orig_func, type):
             warnings.warn(
                 hinted(
                     "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
                     "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and "
                     "nothing else.",
-                    f"only the making of {function.__name__} is decorated, none of its methods: decorate those",
+                    f"only the making of {orig_func.__name__} is decorated, none of its methods: decorate those",
                 ),
                 FutureWarning,
                 stacklevel=3,
             )
-        return around(self.clone, function)
+        return around(self.clone, orig_func)

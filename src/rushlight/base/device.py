@@ -6,12 +6,21 @@ import re
 from threading import get_ident
 from typing import Any
 
+import numpy as np
+
 from .errors import hinted, kind_name
 
 _TYPES = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy", "vulkan",
     "mps", "meta", "hpu", "mtia", "privateuseone",
 )  # fmt: skip
+
+
+_MISSING = object()  # what was not given
+_FORMS = (
+    "device() received an invalid combination of arguments - got ({}), but expected one of:\n * (torch.device device)\n"
+    " * (str type, int index = -1)"
+)
 
 
 class device:
@@ -29,10 +38,12 @@ class device:
     type: str
     index: int | None
 
-    def __init__(self, type: Any = "cpu", index: int | None = None) -> None:
+    def __init__(self, type: Any = _MISSING, index: int | None = None) -> None:
+        if index is not None and (isinstance(index, bool) or not isinstance(index, (int, np.integer))):
+            raise TypeError(f"device(): argument 'index' (position 2) must be int, not {kind_name(index)}")
         if isinstance(type, device):
             type, index = type.type, type.index
-        elif isinstance(type, int) and not isinstance(type, bool):
+        elif isinstance(type, (int, np.integer)) and not isinstance(type, bool):
             if type >= 0:
                 message = "Cannot access accelerator device when none is available."
                 raise RuntimeError(
@@ -55,7 +66,9 @@ class device:
             if type not in _TYPES:
                 raise RuntimeError(f"Expected one of {', '.join(_TYPES)} device type at start of device string: {type}")
         else:
-            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {kind_name(type)}")
+            if index is not None:
+                raise TypeError(f"device(): argument 'type' (position 1) must be str, not {kind_name(type)}")
+            raise TypeError(_FORMS.format("" if type is _MISSING else kind_name(type)))
         if index is not None and index < 0:  # type: ignore[operator]  # not the method of str
             raise RuntimeError(hinted("Device index must not be negative", f"it is {index}; devices count from 0"))
         object.__setattr__(self, "type", type)

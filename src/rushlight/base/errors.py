@@ -33,7 +33,8 @@ def missing_package(package, purpose, extra):
 _HEAP_TYPE = 1 << 9  # of a type's flags: made by a class statement, so that messages of C call it by its name alone
 # What messages call our classes that are built into PyTorch.
 _NATIVE = {name: f"torch.{name}" for name in ("device", "layout", "memory_format", "Size")} | {
-    "Generator": "torch._C.Generator"
+    "Generator": "torch._C.Generator",
+    **dict.fromkeys(("SparseTensor", "StridedNestedTensor"), "Tensor"),
 }
 
 

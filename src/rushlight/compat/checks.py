@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from ..base.dtypes import int64 as _int64
 from ..base.errors import hinted
 from ..tensor import Tensor
+from ..tensor.refusals import guarded
 
 _UNTOLD = (
     "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an enhancement "
@@ -86,6 +88,7 @@ def _assert_async(input, assert_msg=None):
         )
 
 
+@partial(guarded, room="torch", name="detach")
 def detach(input):
     """``input.detach()``."""
     return input.detach()

@@ -8,6 +8,7 @@ from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor import Tensor
 from ..tensor.interception import seen_whole
+from ..tensor.refusals import guarded
 
 _MODES = ("bilinear", "nearest", "bicubic")
 _PADDINGS = ("zeros", "border", "reflection")
@@ -15,7 +16,15 @@ _BAG_MODES = ("sum", "mean", "max")
 _REDUCTIONS = {"sum": 0.0, "mean": 0.0, "max": float("-inf"), "min": float("inf"), "prod": 1.0}
 
 
-@seen_whole
+def _native(function):
+    """A function as ``torch`` has it: wrong arguments are refused in PyTorch's words, classes of one's own see the whole call."""
+    made = guarded(function, "torch", function.__name__.removeprefix("numbered_"))
+    for own in ("__module__", "__name__", "__qualname__"):
+        setattr(made, own, getattr(function, own))
+    return seen_whole(made)
+
+
+@_native
 def affine_grid_generator(theta, size, align_corners):
     """`nn.functional.affine_grid`.
 
@@ -31,25 +40,25 @@ def _sampled(input, grid, interpolation_mode, padding_mode, align_corners):
     return functions.grid_sample(input, grid, *options, align_corners=bool(align_corners))
 
 
-@seen_whole
+@_native
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     """`nn.functional.grid_sample`; modes 0, 1, 2 are bilinear, nearest, bicubic, paddings zeros, border, reflection."""
     return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@seen_whole
+@_native
 def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
     """`grid_sampler` of images."""
     return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@seen_whole
+@_native
 def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
     """`grid_sampler` of volumes."""
     return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@seen_whole
+@_native
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     """The convolution, or its transpose, in as many dimensions as the weight has behind its channels.
 
@@ -65,10 +74,10 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     return getattr(functions, f"conv{count}d")(input, weight, bias, stride, padding, dilation, groups)
 
 
-@seen_whole
+@_native
 def numbered_embedding_bag(
     weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
-    include_last_offset=False,
+    include_last_offset=False, padding_idx=None,
 ):  # fmt: skip
     """`nn.functional.embedding_bag` of one-dimensional ``indices``; modes 0, 1, 2 are sum, mean, max.
 
@@ -77,8 +86,9 @@ def numbered_embedding_bag(
     """
     name = _BAG_MODES[mode]
     found = functions.embedding_bag(
-        indices, weight, offsets, None, 2, scale_grad_by_freq, name, sparse, per_sample_weights, include_last_offset
-    )
+        indices, weight, offsets, None, 2, scale_grad_by_freq, name, sparse, per_sample_weights, include_last_offset,
+        padding_idx,
+    )  # fmt: skip
     bags = found.shape[0]
     if name == "sum":
         nothing = [offsets.new_zeros(bags, dtype=indices.dtype) for _ in range(2)]
@@ -104,7 +114,7 @@ def _largest(weight, indices, offsets, sizes, found):
     return rows
 
 
-@seen_whole
+@_native
 def norm_except_dim(v, pow=2, dim=0):
     """The norms of the slices of a tensor along ``dim``, in its number of dimensions; -1: the norm of all."""
     if dim == -1:
@@ -112,7 +122,7 @@ def norm_except_dim(v, pow=2, dim=0):
     return v.norm(pow, [each for each in range(v.ndim) if each != dim % v.ndim], keepdim=True)
 
 
-@seen_whole
+@_native
 def native_dropout(input, p, train):
     """`nn.functional.dropout`, with the mask of what was kept. ``train=None`` counts as True."""
     if train is False:
@@ -129,32 +139,32 @@ def _written(name):
 
     call.__name__ = call.__qualname__ = name + "_"
     call.__doc__ = f"`{name}` written into the tensor."
-    return seen_whole(call)
+    return _native(call)
 
 
 dropout_, alpha_dropout_ = _written("dropout"), _written("alpha_dropout")
 feature_dropout_, feature_alpha_dropout_ = _written("feature_dropout"), _written("feature_alpha_dropout")
 
 
-@seen_whole
+@_native
 def detach_(input):
     """``input.detach_()``."""
     return input.detach_()
 
 
-@seen_whole
+@_native
 def as_strided_(input, size, stride, storage_offset=None):
     """``input.as_strided_(size, stride, storage_offset)``."""
     return input.as_strided_(size, stride, storage_offset)
 
 
-@seen_whole
+@_native
 def get_device(input):
     """The number of the device that a tensor is on: -1, the CPU."""
     return input.get_device()
 
 
-@seen_whole
+@_native
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """Segments of ``data`` along ``axis`` reduced by "sum", "mean", "max", "min" or "prod".
 
@@ -237,7 +247,7 @@ def set_anomaly_enabled(enabled, check_nan=True):
     set_detect_anomaly(enabled, check_nan)
 
 
-@seen_whole
+@_native
 def _convert_indices_from_coo_to_csr(input, size, *, out_int32=False):
     """Where each of ``size`` rows begins in a sorted list of rows, with the end behind.
 
@@ -249,7 +259,7 @@ def _convert_indices_from_coo_to_csr(input, size, *, out_int32=False):
     return functions.cat((ends.new_zeros(1), ends)).to(dtypes.int32 if out_int32 else dtypes.int64)
 
 
-@seen_whole
+@_native
 def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=False, transpose=False):
     """The rows and columns of a matrix's elements, or with ``transpose`` columns and rows, from where its rows begin.
 
@@ -264,7 +274,7 @@ def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32=Fal
     return functions.stack([each.to(dtypes.int32 if out_int32 else dtypes.int64) for each in pair])
 
 
-@seen_whole
+@_native
 def _softmax_backward_data(grad_output, output, dim, input_dtype):
     """The gradient of a softmax's input, from that of its output.
 
@@ -275,7 +285,7 @@ def _softmax_backward_data(grad_output, output, dim, input_dtype):
     return ((grad_output - (grad_output * output).sum(dim, True)) * output).to(input_dtype).contiguous()
 
 
-@seen_whole
+@_native
 def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
     """The gradient of a log-softmax's input, from that of its output.
 

@@ -217,12 +217,17 @@ def in_memory_like(tangent, tensor):
 
 def check_dual(tensor, tangent):
     """PyTorch's errors for a tensor and a tangent that do not make a dual tensor."""
+    check_dtypes(tensor, tangent)
+    check_size(tensor, tangent)
+
+
+def check_dtypes(tensor, tangent):
+    """PyTorch's error for a tensor, or a tangent, of a dtype that has no derivatives."""
     for name, given in (("primal", tensor), ("tangent", tangent)):
         if not (given.is_floating_point() or given.is_complex()):
             raise ValueError(
                 hinted(f"Expected {name} to be floating point or complex, but got: {given.dtype}", "convert it first")
             )
-    check_size(tensor, tangent)
 
 
 def check_size(tensor, tangent):

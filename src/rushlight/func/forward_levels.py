@@ -13,7 +13,7 @@ from ..base.errors import hinted
 from ..ops.table import functions
 from ..tensor.base import Tensor
 from ..tensor.interposers import INTERPOSERS
-from .dual import DualLevel, check_dual, dual_levels, in_memory_like, refuse_nesting
+from .dual import DualLevel, check_dtypes, check_size, dual_levels, in_memory_like, refuse_nesting
 
 
 class ForwardLevel(DualLevel):
@@ -116,6 +116,7 @@ def current_dual_level():
 @internal
 def make_dual(tensor, tangent, level):
     """A view of ``tensor`` with a tangent, in dual level number ``level``."""
+    check_dtypes(tensor, tangent)
     if level:
         raise RuntimeError(hinted("Invalid level given to _make_dual", "levels are not nested: leave level away"))
     here = dual_levels()[-1]
@@ -134,7 +135,7 @@ def make_dual(tensor, tangent, level):
                 "the tensor is dual already: pass unpack_dual(tensor).primal",
             )
         )
-    check_dual(tensor, tangent)
+    check_size(tensor, tangent)
     with here.lowered():
         dual = here.wrap(functions.view_as(here.unwrap(tensor), here.unwrap(tensor)))
     dual._tangent_base = dual

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from ..base.absent import AbsentNames as _AbsentNames
+from ..tensor.refusals import guard as _guard
 from . import (
     attention,
     calls,
@@ -33,6 +34,8 @@ from .creation import (
     to_padded_tensor,
 )
 from .jagged import NestedTensor
+
+_guard(globals(), "nested", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor")
 
 _ABSENT = _AbsentNames(
     __name__,

@@ -65,6 +65,13 @@ def broadcast_tensors(*tensors):
     return tuple(t if t._array.shape == shape else t.expand(shape) for t in tensors)
 
 
+def _shape(given):
+    if not isinstance(given, (int, tuple, list)):
+        message = f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {given}"
+        raise RuntimeError(hinted(message, "a tensor has its shape in x.shape"))
+    return (given,) if isinstance(given, int) else tuple(given)
+
+
 @composite(names=("torch:broadcast_shapes",))
 def common_shape(*shapes):
     """The shape that all given shapes expand to.
@@ -73,7 +80,7 @@ def common_shape(*shapes):
     >>> torch.broadcast_shapes((3, 1), (2,))
     torch.Size([3, 2])
     """
-    shapes = [(s,) if isinstance(s, int) else s if isinstance(s, tuple) else tuple(s) for s in shapes]
+    shapes = [_shape(given) for given in shapes]
     result = [1] * max((len(s) for s in shapes), default=0)
     for number, shape in enumerate(shapes):
         for place in range(-1, -len(shape) - 1, -1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from ast import literal_eval
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +86,7 @@ _FITS = {
     "dtype": lambda value: isinstance(value, dtypes.DType) or (isinstance(value, type) and value in dtypes.PYTHON),
     "layout": lambda value: isinstance(value, layout),
     "memory_format": lambda value: isinstance(value, memory_format),
-    "device": lambda value: isinstance(value, (str, device)) or _is_int(value),
+    "device": lambda value: isinstance(value, (str, device)) or (_is_int(value) and not is_tensor(value)),
     "Generator": lambda value: kind_name(value) == "torch._C.Generator",
     "object": lambda value: True,
 }
@@ -193,6 +194,21 @@ class Form:
         if left:
             return self._unexpected(args, kwargs)
         return self._unpacked(args, kwargs)
+
+    def in_places(self, args, kwargs):
+        """A call that fits with its arguments in their places: ``(args, kwargs)``, where kwargs have this form's names."""
+        placed, named = list(args), {}
+        for argument in self.arguments[len(args) :]:
+            key = next((name for name in argument.names if name in kwargs), None)
+            if key is None:
+                continue
+            if argument.keyword_only:
+                named[argument.name] = kwargs[key]
+                continue
+            skipped = self.arguments[len(placed) : self.arguments.index(argument)]
+            placed += [literal_eval(each.default) for each in skipped]
+            placed.append(kwargs[key])
+        return placed, named
 
     def _too_many(self, args):
         given, most = len(args), self.positional

@@ -41,7 +41,21 @@ def refusal(room, name, args, kwargs, function=None):
         found = _look(given, value_name, attribute, signature)
         if found is not None:
             return found
-    return None if native is None else _native_refusal(room, *_handed_on(name, inside, given))
+    if native is None:
+        return None
+    try:
+        call = _handed_on(name, inside, given)
+    except TypeError as error:  # a value that should have a length
+        return error
+    return _native_refusal(room, *call)
+
+
+def in_places(room, name, args, kwargs):
+    """A call that PyTorch takes, its arguments in the places and under the names that PyTorch has for them; None for others."""
+    if lines().get((room, name), ("",))[0].startswith("= "):
+        return None  # written in Python: its names are all there is
+    form = next((form for form in forms_of(room, name) if form.complaint(args, kwargs) is None), None)
+    return None if form is None else form.in_places(args, kwargs)
 
 
 def _signature(function):
@@ -91,7 +105,7 @@ def _handed_on(name, inside, given):
         value = given[name_of_all] if name_of_all in given else {"None": None, "False": False}.get(source, 1)
         if name_of_all != source and len(value) == 1 and isinstance(value[0], (tuple, list)):
             value = value[0]
-        if fills and isinstance(value, (tuple, list)):
+        if fills and not isinstance(value, int) and len(value):
             value = [1 if item is None else item for item in value]
         if key:
             kwargs[key] = value
@@ -115,7 +129,13 @@ def _native_refusal(room, name, args, kwargs):
     if one is not None:
         words, argument, value = one
         return TypeError(hinted(words, _hint(argument, value, name, shown)))
-    words = f"{name}() received an invalid combination of arguments - got {_given(args, kwargs)}, but expected "
+    words = f"{name}() received an invalid combination of arguments - got "
+    unknown = _unknown_names(shown[0], kwargs) if len(shown) == 1 else ()
+    if unknown:
+        return TypeError(
+            hinted(f"{words}unrecognized keyword arguments: {', '.join(unknown)}", _hint(None, None, name, shown))
+        )
+    words += f"{_given(args, kwargs)}, but expected "
     _, argument, value = next((found for found in complaints if found[1] is not None), (None, None, None))
     expected = str(shown[0]) if len(shown) == 1 else "one of:" + "".join(f"\n * {form}" for form in shown)
     return TypeError(hinted(words + expected, _hint(argument, value, name, ())))
@@ -134,12 +154,49 @@ def _telling(forms, complaints, count):
     return plausible[0] if len(plausible) == 1 else None
 
 
+def _unknown_names(form, kwargs):
+    """The names in a call that PyTorch does not find in a form as it is shown: it looks at as many parts, from the last, as the
+    call has names, and knows no argument that has a default."""
+    if not kwargs:
+        return ()
+    known = [part.rpartition(" ")[2] for part in str(form)[1:-1].split(", ")[-len(kwargs) :] if "=" not in part]
+    return [name for name in _as_hashed(list(kwargs)) if name not in known]
+
+
 def _given(args, kwargs):
-    named = [
-        f"{key}={kind_name(value)}" for key, value in reversed(kwargs.items())
-    ]  # PyTorch's hash table reverses them
+    named = [f"{key}={kind_name(kwargs[key])}" for key in _as_hashed(list(kwargs))]
     parts = [kind_name(value) for value in args] + named
     return f"({', '.join(parts)}{', ' * bool(kwargs and not args)})"
+
+
+_TABLE_SIZES = (13, 29, 59, 127)  # of the standard library's hash table, which grows when it is full
+
+
+def _as_hashed(names):
+    """Names in the order of PyTorch's table of them: the bucket that was used last comes first, in it the name that came last."""
+    found, held = [], 0
+    for size in _TABLE_SIZES:
+        buckets = {}
+        for name in found + names[held:size]:
+            buckets.setdefault(_text_hash(name.encode()) % size, []).append(name)
+        found, held = [name for bucket in reversed(buckets.values()) for name in reversed(bucket)], size
+        if len(names) <= size:
+            break
+    return found
+
+
+def _text_hash(data):
+    """The hash of a C++ string in GNU's standard library: MurmurHash64A with its seed."""
+    factor, mask = 0xC6A4A7935BD1E995, 2**64 - 1
+    found = 0xC70F6907 ^ (len(data) * factor & mask)
+    whole = len(data) & ~7
+    for start in range(0, whole, 8):
+        word = int.from_bytes(data[start : start + 8], "little") * factor & mask
+        found = (found ^ (word ^ word >> 47) * factor & mask) * factor & mask
+    if data[whole:]:
+        found = (found ^ int.from_bytes(data[whole:], "little")) * factor & mask
+    found = (found ^ found >> 47) * factor & mask
+    return found ^ found >> 47
 
 
 # ---------------------------------------------------------------- what to do about it

@@ -111,7 +111,7 @@ def _negative(name, lead, sizes):
 
 def _filled(output_size, input):
     """``output_size`` with the input's lengths in place of None."""
-    if not isinstance(output_size, (tuple, list)):
+    if isinstance(output_size, int):
         return output_size
     count = len(output_size)
     if input.ndim <= count:

@@ -9,6 +9,7 @@ tensor([[2.],
 
 from __future__ import annotations
 
+from ..tensor.refusals import guard
 from . import calls, conversion, creation, elementwise, methods, products, reductions, shapes, tensors, writes
 from .checking import as_sparse_gradcheck
 from .creation import (
@@ -42,6 +43,11 @@ from .methods import (
 from .products import hspmm, sampled_addmm, sparse_addmm as addmm, sparse_mm as mm
 from .reductions import log_softmax, softmax, sparse_sum as sum
 
+guard(
+    globals(), "torch", "ccol_indices_copy", "col_indices_copy", "crow_indices_copy", "hspmm", "indices_copy", "row_indices_copy",
+    "smm", "sspaddmm", "values_copy",
+)  # fmt: skip
+guard(globals(), "sparse", "addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags")
 spmm = dsmm = mm
 globals().update(LEGACY)
 

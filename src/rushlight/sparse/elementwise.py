@@ -7,6 +7,7 @@ import numpy as np
 from ..base import dtypes
 from ..base.device import sparse_coo
 from ..base.errors import hinted
+from ..base.shapes import broadcast_shapes
 from ..base.sparse_array import SparseArray
 from ..ops.elementwise.checks import check_subtraction
 from ..ops.schema import is_number
@@ -109,6 +110,7 @@ class _times_dense:
         pattern, values = self.pattern, self.values
         if other.ndim > len(pattern.shape):
             raise RuntimeError(hinted("a sparse tensor is not broadcast to more dimensions", "to_dense() is"))
+        broadcast_shapes(other.shape, pattern.shape)
         factors = np.broadcast_to(other, pattern.shape)[tuple(pattern.places())]
         return SparseArray(pattern, (values.reshape(factors.shape) * factors).reshape(values.shape))
 
@@ -127,22 +129,20 @@ def _equal(input, other):
 
 @takes("floor_divide")
 def _floor_divide(self, other):
-    if not is_sparse(self):
-        raise not_run("floor_divide", (self, other))
-    return _div(self, other, "floor")
+    return _div(functions.as_tensor(self), other, "floor", "floor division")
 
 
 @takes("div", "true_divide")
-def _div(self, other, rounding_mode=None):
-    if not is_sparse(self):
+def _div(self, other, rounding_mode=None, kind="division"):
+    if not hasattr(self, "_edge"):
         return functions.mul(self, functions.reciprocal(other))
-    if self.layout is not sparse_coo:
+    if is_sparse(self) and self.layout is not sparse_coo:
         raise RuntimeError(hinted(f"unsupported tensor layout: {layout_name(self)}", "multiply by 1 / number"))
     if not _is_factor(other):
-        shape = list(other.shape)
+        found = f"shape {list(other.shape)} for" if other.ndim else "a sparse"
         raise RuntimeError(
             hinted(
-                f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {shape} for divisor)",
+                f"Sparse {kind} requires a scalar or zero-dim dense tensor divisor (got {found} divisor)",
                 "elements that are not given would be 0 / x",
             )
         )

@@ -303,6 +303,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
         shape = self._array.shape
         if dim is None:
             return Size(shape)
+        if dim.__class__ is not int:
+            dim = _as_dim("size", dim)
         if not -len(shape) <= dim < len(shape):
             functions.wrap_own_dim(dim, len(shape))
         return shape[dim]
@@ -328,6 +330,8 @@ class Tensor(TensorBase, metaclass=TensorMeta):
         strides = element_strides(self._array)
         if dim is None:
             return strides
+        if dim.__class__ is not int:
+            dim = _as_dim("stride", dim)
         return strides[functions.wrap_own_dim(dim, len(strides))]
 
     def storage_offset(self):
@@ -567,6 +571,12 @@ def _otherwise(made, array):
         return np.asarray(array)
     made.__class__ = layout.tensor_class
     return array
+
+
+def _as_dim(name, dim):
+    """The dimension that the method ``name`` was asked for by something else than an int, if it is one to PyTorch."""
+    functions.refuse_method(name, dim)
+    return dim.__index__()
 
 
 def method(function=None, *, name=None):

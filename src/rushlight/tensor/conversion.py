@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from inspect import Parameter, Signature
 
 import numpy as np
 
@@ -95,15 +96,26 @@ def _read_to(rest, options):
 _BOOL = frozenset((bool,))
 
 
+_OF_CASTS = Signature(
+    [
+        Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
+        Parameter("memory_format", Parameter.KEYWORD_ONLY, default=None),
+    ]
+)
+
+
 def _cast(name, dtype):
-    def cast(self, memory_format=None):
+    def cast(self, *unwanted, memory_format=None):
+        if unwanted:
+            refuse_method(name, *unwanted)
         if memory_format is None:
             return self if self.dtype is dtype else functions.to_copy(self, dtype)
         if not isinstance(memory_format, MemoryFormat):
-            refuse_method(name, memory_format)
+            refuse_method(name, memory_format=memory_format)
         return to(self, dtype, memory_format=memory_format)
 
     cast.__name__ = cast.__qualname__ = name
+    cast.__signature__ = _OF_CASTS
     cast.__doc__ = f"The tensor as {dtype!r}; itself where it already is."
     method(cast)
 

@@ -13,6 +13,7 @@ from ..base.device import CPU, META, check_device
 from ..base.errors import hinted, kind_name
 from ..base.lazy import is_meta, meta_array, no_numbers, plain
 from ..base.scalars import check_word, holds, no_place, range_of, unpackable
+from ..base.user_code import to_user
 from ..ops.copy import dense_copy
 from ..ops.table import functions
 from .base import Tensor, new_tensor, quiet, wrap
@@ -262,6 +263,8 @@ def tensor(data=_MISSING, *, dtype=None, device=None, requires_grad=False, pin_m
     """
     if data is _MISSING:
         raise TypeError(hinted('tensor() missing 1 required positional arguments: "data"', "give a number or a list"))
+    if requires_grad.__class__ is not bool or pin_memory.__class__ is not bool:
+        raise TypeError("tensor(): requires_grad and pin_memory must be bool")
     dtype = as_dtype(dtype, "tensor")
     where = check_device(device)
     if isinstance(data, Tensor):
@@ -272,7 +275,7 @@ def tensor(data=_MISSING, *, dtype=None, device=None, requires_grad=False, pin_m
                 "the copy is outside of the graph: no gradient flows through it",
             ),
             UserWarning,
-            stacklevel=2,
+            stacklevel=to_user(),
         )
     if isinstance(data, Tensor) and is_meta(data._array):
         if device is not None and where is not META:
@@ -366,7 +369,7 @@ def _warn_read_only(text):
 
 
 @internal
-def as_tensor(data, dtype=None, device=None):
+def as_tensor(data, *, dtype=None, device=None):
     """``data`` as a tensor, without a copy where it is a tensor or a NumPy array of the wanted dtype."""
     dtype = as_dtype(dtype, "as_tensor")
     where = check_device(device)
@@ -398,6 +401,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         copy: True always copies, False refuses what it would have to copy, None copies where needed.
         requires_grad: whether the result requires grad; a tensor in a graph is detached otherwise.
     """
+    if {requires_grad.__class__, copy.__class__} - {bool, type(None)}:
+        raise TypeError("asarray(): copy and requires_grad must be bool")
     dtype = as_dtype(dtype, "asarray")
     where = check_device(device)
     exported = functions.is_capsule(obj) or (hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic))
@@ -440,6 +445,9 @@ def frombuffer(buffer, *, dtype=None, count=-1, offset=0, requires_grad=False):
     """
     if dtype is None:
         raise TypeError(hinted('frombuffer() missing 1 required positional arguments: "dtype"', "bytes have no type"))
+    dtype = as_dtype(dtype, "frombuffer")
+    if requires_grad.__class__ is not bool:
+        raise TypeError("frombuffer(): requires_grad must be bool")
     try:
         view = memoryview(buffer)
     except TypeError:

@@ -102,6 +102,8 @@ def _ufunc_write(op, name, otherwise):
         if (edge is not None and state.recording) or len(args) != 1 or INTERPOSERS:
             return otherwise(self, *args, **kwargs)
         other, x = args[0], self._array
+        if x.__class__ is not np.ndarray:  # of a sparse or nested tensor, or without elements
+            return otherwise(self, other, **kwargs)
         dtype = x.dtype
         if other.__class__ in PLAIN_CLASSES:
             y = other._array

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from .names import Pending, expect, give
+from .refusals import guarded
 
 METHODS = {  # by their modules
     "sparse.conversion": (
@@ -23,8 +24,7 @@ def _bind(pending):
     module, name = pending.entry
     room, _, part = module.partition(".")
     function = getattr(getattr(import_module(f"rushlight.{room}"), part), name)
-    function.__module__, function.__qualname__ = "rushlight", f"Tensor.{name}"  # where users and pickle find it
-    give("Tensor", name, pending, function)
+    give("Tensor", name, pending, guarded(function, "Tensor", name))
 
 
 for _module, _names in METHODS.items():

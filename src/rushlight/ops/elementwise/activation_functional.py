@@ -48,7 +48,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     return (functions.hardtanh_ if inplace else functions.hardtanh)(input, min_val, max_val)
 
 
-@functional
+@partial(functional, explains=False)
 def hardtanh_(input, min_val=-1.0, max_val=1.0):
     """In-place form of `hardtanh`."""
     return functions.hardtanh_(input, min_val, max_val)
@@ -60,7 +60,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
     return (functions.leaky_relu_ if inplace else functions.leaky_relu)(input, negative_slope)
 
 
-@functional
+@partial(functional, explains=False)
 def leaky_relu_(input, negative_slope=0.01):
     """In-place form of `leaky_relu`."""
     return functions.leaky_relu_(input, negative_slope)
@@ -72,7 +72,7 @@ def elu(input, alpha=1.0, inplace=False):
     return (functions.elu_ if inplace else functions.elu)(input, alpha)
 
 
-@functional
+@partial(functional, explains=False)
 def elu_(input, alpha=1.0):
     """In-place form of `elu`."""
     return functions.elu_(input, alpha)

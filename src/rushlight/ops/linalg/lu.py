@@ -161,6 +161,9 @@ class permutation_of:
     untracked = True
 
     def forward(pivots, rows, dtype):
+        if pivots.size and not 1 <= pivots.min() <= pivots.max() <= rows:
+            message = "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result of lu_factor?"
+            raise RuntimeError(hinted(message, f"they count the {rows} rows from 1"))
         return lu_arrays.permutation_matrix(pivots, rows, dtype.numpy)
 
 

@@ -32,7 +32,9 @@ class _Methods:
         cls.functions[function_name] = function
 
     @classmethod
-    def register_datapipe_as_function(cls, function_name: str, cls_to_register: type, **options: Any) -> None:
+    def register_datapipe_as_function(
+        cls, function_name: str, cls_to_register: type, enable_df_api_tracing: bool = False
+    ) -> None:
         """Let all pipes of this style have a method that makes a pipe of a class on them."""
         if function_name in cls.functions:
             words = f"Unable to add DataPipe function name {function_name} as it is already taken"
@@ -69,7 +71,8 @@ class IterDataPipe(_Methods, IterableDataset):
             cls.__iter__ = _one_at_a_time(own)  # type: ignore[method-assign]
 
     def __iter__(self) -> Iterator[Any]:
-        raise NotImplementedError(hinted("a pipe defines __iter__", "yield the elements there"))
+        """The elements: subclasses yield them."""
+        return self  # as PyTorch's, so that iter() says what is missing
 
     def reset(self) -> None:
         """Go back to the start: does nothing unless a subclass keeps something between elements."""
