@@ -1,5 +1,8 @@
 """Entry points: how Python's values reach a program, and what is refused."""
 
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -69,7 +72,6 @@ def test_name_and_key(kernel):
 
 
 def test_no_reference_is_lost(kernel):
-    import sys
 
     before = sys.getrefcount(None)
     for _ in range(1000):
@@ -102,3 +104,21 @@ def test_launches_are_noted_while_somebody_listens(kernel, monkeypatch):
         full[:, launch_log.ENDED] >= full[:, launch_log.BEGAN]
     ).all()
     assert 0 <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) - full[-1, launch_log.ENDED] < 60e9
+
+
+def test_definitions_are_there_when_modules_are_gone():
+    """At the end of a process the collector looks into what functions are defined by."""
+    program = """
+import ctypes, gc
+import rushlight as torch
+(torch.rand(300, 300) @ torch.rand(300, 300)).exp()
+from rushlight.kernels.machine import launch
+flags, size = launch._METH_FASTCALL, ctypes.sizeof(ctypes.c_void_p)
+launched = launch.built_in("launched", 1)
+vars(launch).clear()
+gc.collect()
+[bytes(32) for _ in range(1000)]
+definition = ctypes.c_void_p.from_address(id(launched) + 2 * size).value
+assert ctypes.c_int.from_address(definition + 2 * size).value == flags
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONMALLOC": "debug"})

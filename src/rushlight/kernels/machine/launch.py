@@ -53,14 +53,11 @@ def python_symbols():
 def built_in(name, address):
     """A built-in function of that name whose code (with CPython's fast calling convention) is at ``address``.
 
-    The function keeps its definition alive, not its code.
+    Its definition stays for good: at the end of the process the collector still looks into it when modules are gone.
     """
     definition = _MethodDefinition(name.encode(), address, _METH_FASTCALL, None)
-    _definitions.append(definition)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
     return _new_function(ctypes.byref(definition), None, None)
-
-
-_definitions = []  # they must outlive the functions, which live as long as the process
 
 
 _KINDS = ("array", "list", "i64", "f64", "f32")  # of parameters; a kernel's description has their numbers
