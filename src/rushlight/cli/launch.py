@@ -156,7 +156,7 @@ def _run(command, environment):
     environment = {**environment, "RUSHLIGHT_LAUNCH_FOLDER": str(folder)}
     process = subprocess.Popen(command, env=environment, start_new_session=True, preexec_fn=_end_with_parent)
     watch = _Watch(folder)
-    before = [signal.signal(each, _interrupt) for each in _INTERRUPTIONS]
+    before, status = [signal.signal(each, _interrupt) for each in _INTERRUPTIONS], None
     try:
         while (status := process.poll()) is None:
             watch.look()
@@ -164,8 +164,9 @@ def _run(command, environment):
         status = _INTERRUPTED
     finally:
         _end(process)
-        for each, handler in zip(_INTERRUPTIONS, before):
-            signal.signal(each, handler)
+        if status != _INTERRUPTED:  # after that, the launcher itself is about to end: nobody need be impatient
+            for each, handler in zip(_INTERRUPTIONS, before):
+                signal.signal(each, handler)
         watch.look()
         notes = watch.notes()
         shutil.rmtree(folder, ignore_errors=True)

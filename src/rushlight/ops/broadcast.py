@@ -69,7 +69,7 @@ def _shape(given):
     if not isinstance(given, (int, tuple, list)):
         message = f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {given}"
         raise RuntimeError(hinted(message, "a tensor has its shape in x.shape"))
-    return (given,) if isinstance(given, int) else tuple(given)
+    return (given,) if isinstance(given, int) else given if isinstance(given, tuple) else tuple(given)
 
 
 @composite(names=("torch:broadcast_shapes",))

@@ -15,7 +15,7 @@ from types import FunctionType, MappingProxyType
 
 from ..base.limits import refusal_of
 from ..base.user_code import PACKAGE
-from ..ops.table import functions
+from ..ops.table import TABLE, functions
 from .base import Tensor
 from .classes import MISSING, PLAIN_CLASSES, as_given
 from .kinds import looking
@@ -53,7 +53,12 @@ def handed_as(function, name):
 def refuse(name, args, kwargs):
     """Raise PyTorch's error for a call of the operation ``name`` whose arguments do not fit, in an except clause; else nothing."""
     function = getattr(functions, name)
-    room, name = _place("torch", name)
+    room, public = _place(None, name)
+    if room is None:
+        if name in TABLE and not TABLE[name].names:
+            return  # PyTorch's function of this name, if there is one, is another
+        room = "torch"
+    name = public
     found = refusal(room, name, args[1:] if room == "Tensor" else args, kwargs, function)
     if found is not None:
         raise found from None

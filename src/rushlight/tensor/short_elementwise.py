@@ -5,11 +5,11 @@ That of ``lerp``, behind what finds its values, reads
     first = given0._array
     dtype, shape, size = first.dtype, first.shape, first.size
     if dtype not in op.ready:
-        return slow(given0, given1, given2, *rest, **options) if given2 is not MISSING else slow(*as_given(...), **options)
+        return slow(given0, given1, given2, *rest, **options) if given2 is not MISSING else slow(*as_given(given0, given1, given2), **options)
     array0 = first
     array1 = value1._array
     if array1.dtype is not dtype:
-        return ...
+        return slow(given0, given1, given2, *rest, **options) if given2 is not MISSING else slow(*as_given(given0, given1, given2), **options)
     if array1.shape != shape:
         size *= array1.size
     ...

@@ -17,7 +17,7 @@ function of an operation that is called again and again is written out of its sc
         array0 = given0._array
         array1 = value1._array
         if LAZY and (is_unusual(array0) or is_unusual(array1)):
-            return ...
+            return slow(given0, given1, *rest, **options) if given1 is not MISSING else slow(*as_given(given0, given1), **options)
         found = quiet().run(forward, array0, array1)
         ...
 

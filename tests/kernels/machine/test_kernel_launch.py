@@ -72,7 +72,6 @@ def test_name_and_key(kernel):
 
 
 def test_no_reference_is_lost(kernel):
-
     before = sys.getrefcount(None)
     for _ in range(1000):
         kernel.alone([], None, 0, 1.0, 2.0)

@@ -132,3 +132,12 @@ def test_search(length, dtype, right):
 def test_nan_is_behind_all_elements():
     x = rl.tensor([np.nan, 1.0] * 1000)
     assert rl.searchsorted(rl.tensor([0.0, 1.0, 2.0]), x)[:2].tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", [*itertools.permutations(range(3))])
+def test_rows_along_any_dimension_of_any_order_in_memory(order, dtype):
+    x = numbers((10, 65, 66), dtype).transpose(order)
+    for axis in range(3):
+        for descending in (False, True):
+            check([each.numpy() for each in rl.from_numpy(x).sort(axis, descending, stable=True)], x, axis, descending)

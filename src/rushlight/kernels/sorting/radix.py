@@ -77,7 +77,10 @@ class _Sort:
             passes = max(1, -(-(top - base).bit_length() // 8))
         flip = (1 << 8 * passes) - 1 if self.descending else 0
         run = function_of(Launch(self.build, (self.scalar, passes), (), self.nanoseconds))
-        for row in zip(*(part.reshape(self.apart, -1) for part in (source, values, places))):
+        in_memory = (
+            part.ravel("K").reshape(self.apart, -1) for part in (source, values, places)
+        )  # rows lie there one by one
+        for row in zip(*in_memory):
             run(*row, *scratch, *self.sizes, _signed(base), _signed(flip))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
+from ...amp.state import state as autocast
 from ...base import dtypes
 from ...base.errors import hinted
 from ...base.scalars import c_name
@@ -162,13 +163,13 @@ def _attend_with_weights(query, key, value, mask, dropout_p, is_causal, heads):
     copies, _, size = query._array.shape
     scores = functions.scaled_scores(query, key, math.sqrt(1.0 / size))
     if mask is not None:
-        if mask.dtype is not scores.dtype:
+        if mask.dtype is not scores.dtype and autocast.casts_to is None:
             found, own = (c_name(each.dtype) for each in (mask, scores))
             message = f"Input dtypes must be the same, got: input {found}, batch1: {own}, batch2: {own}"
             raise RuntimeError(
                 hinted(message, "the masks are added to the scores: convert them to the dtype of the query")
             )
-        scores = (_by_sample(scores, heads) + mask).view(scores.shape)
+        scores = (_by_sample(scores, heads) + mask.to(scores.dtype)).view(scores.shape)
     weights = scores.softmax(-1)
     if dropout_p > 0.0:
         weights = functions.dropout(weights, dropout_p, True)
