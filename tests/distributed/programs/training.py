@@ -157,9 +157,10 @@ for _name, _options in {
     "joined": {"steps": 2 + rank, "joining": True},
 }.items():
     CASES[f"sparse hook {_name}"] = lambda options=_options: sparse(hook=watching, **options)
-CASES["sparse hook of half precision"] = lambda: sparse(
-    hook=lambda seen, bucket: default_hooks.bf16_compress_hook(None, bucket)
-)
+if size == 2:  # sums of more depend on their order
+    CASES["sparse hook of half precision"] = lambda: sparse(
+        hook=lambda seen, bucket: default_hooks.bf16_compress_hook(None, bucket)
+    )
 
 
 @case
