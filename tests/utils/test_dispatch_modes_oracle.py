@@ -1,6 +1,7 @@
 """TorchDispatchMode: the native operations that calls are made of, beside PyTorch's, and each replayed by PyTorch."""
 
 import gc
+import threading
 
 import pytest
 
@@ -9,6 +10,7 @@ import rushlight.utils._pytree
 from rushlight.compat.inside.ops import aten
 from rushlight.utils._python_dispatch import (
     TorchDispatchMode,
+    _disable_current_modes,
     _get_current_dispatch_mode,
     _get_current_dispatch_mode_stack,
     is_in_torch_dispatch_mode,
@@ -47,6 +49,10 @@ F.softmax(x, 1) | F.log_softmax(x, 1) | F.relu(x) | F.gelu(x) | F.silu(x) | F.le
 F.nll_loss(x, t) | F.cross_entropy(x, t) | F.mse_loss(x, x) | F.mse_loss(x, x, reduction="sum") | F.huber_loss(x, x) | F.smooth_l1_loss(x, x)
 F.binary_cross_entropy_with_logits(x, m.float()) | F.layer_norm(x, (6,)) | F.embedding(j, w) | F.group_norm(c, 2)
 F.conv2d(k, f) | F.conv2d(k, f, padding=1, stride=2) | F.max_pool2d(k, 2, 2, 0, 1, True) | F.avg_pool2d(k, 2, 2) | F.adaptive_avg_pool2d(k, 2)
+x.sort(dim=0, stable=True) | x.sort(stable=True, dim=1, descending=True) | x.std(1, keepdim=True) | x.sum(None, True) | m.all(dim=None, keepdim=True)
+F.softmax(x, 1, dtype=torch.float64) | F.log_softmax(x, 1, dtype=torch.float64) | F.nll_loss(x[:, :, None, None], t[:, None, None])
+x.scatter_reduce(1, i, x, "sum", include_self=False) | x.index_reduce(0, j, x[:2], "mean", include_self=False) | torch.add(m, m, alpha=False)
+torch.searchsorted(s, s, right=True, out_int32=True)
 F.relu(F.linear(x, w, b)).sum(1) | torch.linalg.inv_ex(s) | torch.dot(x[0], x[1]) | x.norm(dim=1)
 """
 # Further calls, of which each operation is replayed: PyTorch divides them elsewhere.
@@ -54,7 +60,7 @@ DIVIDED = """
 F.scaled_dot_product_attention(c, c, c) | h(x, x, x) | torch.einsum("ij,kj->ik", x, w) | F.dropout(x)
 F.batch_norm(x, None, None, training=True) | x.norm() | x.var() | torch.where(m, x, 0.0) | x.std(1, unbiased=False)
 F.cross_entropy(F.gelu(F.linear(x, w, b)), t).backward() | F.max_pool2d(k, 2).sum().backward() | F.softmax(x, 1).pow(2).sum().backward()
-F.conv2d(k, f).tanh().sum().backward() | torch.fft.fft(x) | torch.linalg.svd(s) | torch.cdist(x, x) | F.one_hot(t) | torch.unique(i)
+F.conv2d(k, f).tanh().sum().backward() | torch.fft.fft(x) | torch.linalg.svd(s) | torch.cdist(x, x) | F.one_hot(t) | torch.unique(i) | F.logsigmoid(x)
 """
 
 
@@ -228,3 +234,40 @@ def test_what_a_handler_may_not_return():
         with mode, pytest.raises(kind, match=line):
             x.exp()
     assert not is_in_torch_dispatch_mode()
+
+
+def test_native_operations_that_are_public_nowhere():
+    x, target = rushlight.rand(3, 4).log_softmax(1), rushlight.tensor([0, 1, 2])
+    loss, weight = aten.nll_loss_forward.default(x, target, None, 1, -100)
+    assert loss.item() == rushlight.nn.functional.nll_loss(x, target).item() and weight.item() == 3
+    values, _ = aten.sort.stable(x, stable=True, dim=0, descending=True)
+    assert rushlight.equal(values, x.sort(0, True)[0])
+    with pytest.raises(TypeError, match=r"aten::nll_loss_forward\(\) is missing value for argument 'target'"):
+        aten.nll_loss_forward.default(x)
+
+
+def test_modes_of_other_threads_stay():
+    """Where a thread leaves its own aside, and where another enters one meanwhile."""
+    seen, inside, done = [], threading.Event(), threading.Event()
+
+    class Told(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **kwargs)
+
+    def other():
+        with Told():
+            inside.set()
+            done.wait(10)
+            rushlight.ones(2).exp()
+
+    thread = threading.Thread(target=other)
+    with Told():
+        with _disable_current_modes() as modes:
+            assert len(modes) == 1 and not is_in_torch_dispatch_mode()
+            thread.start()
+            inside.wait(10)
+        assert is_in_torch_dispatch_mode()
+        done.set()
+        thread.join()
+    assert seen == ["aten.ones.default", "aten.exp.default"] and not is_in_torch_dispatch_mode()

@@ -57,6 +57,14 @@ def test_policies(name):
         assert rushlight.tensor(mine).allclose(rushlight.tensor(other))
 
 
+def test_operations_have_pytorchs_overloads():
+    body = lambda x, weight: (
+        (((x @ weight) ** 2).sum(1, keepdim=True) * x.clamp(0, 1)).masked_fill(x > 0.5, 2.0).amax(1).log_softmax(0)
+    )
+    asked = [[call for call in run(library, POLICIES["nothing"], body)[2] if not call[1]] for library in LIBRARIES]
+    assert [name for name, *_ in asked[0]] == [name for name, *_ in asked[1]]
+
+
 def test_a_list_of_operations():
     ours, theirs = (run(library, lambda c, aten, op: [aten.mm.default], listed=True) for library in LIBRARIES)
     assert ours[2:] == theirs[2:] and ours[3] == 7 * 2 * 3 * 4 * 4 - 2 * 3 * 4 * 4

@@ -8,6 +8,20 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 
+class Leaving:
+    """A context that is left by ``_leave()``, which may be called again: what Ctrl-C broke off goes on where it was."""
+
+    def _leave(self) -> None:
+        raise NotImplementedError
+
+    def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
+        try:
+            self._leave()
+        except BaseException:  # Ctrl-C came before it was done
+            self._leave()
+            raise
+
+
 class _Context(contextlib._GeneratorContextManager):
     def __enter__(self) -> Any:
         try:

@@ -8,6 +8,7 @@ import threading
 import weakref
 
 from rushlight.autograd.modes import state
+from rushlight.base.contexts import Leaving
 from rushlight.base.user_code import location_of, user_place
 from rushlight.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
@@ -52,7 +53,7 @@ class Place:
         return linecache.getline(self.file, self.line).strip()
 
 
-class trace:
+class trace(Leaving):
     """A context in which every operation that is recorded remembers its place, and the modules it ran in.
 
     Drawings of such graphs show file and line of each node and fold each call of a module into a group. The operations
@@ -81,13 +82,6 @@ class trace:
             self._leave()
             raise
         return self
-
-    def __exit__(self, kind, value, trace):
-        try:
-            self._leave()
-        except BaseException:  # Ctrl-C came before it was done
-            self._leave()
-            raise
 
     def _leave(self):
         state.observers = tuple(each for each in state.observers if each is not self._observer)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.arrays import place_of
 from ..base.lazy import stored_in
 from ..ops import table
 from ..tensor import Tensor
@@ -76,7 +77,7 @@ class Recording(Interposer):
 
     def number_of(self, tensor: Tensor) -> int:
         """The number of a tensor; one that is new becomes a constant."""
-        known, place = self._numbers.get(id(tensor)), _place(tensor)
+        known, place = self._numbers.get(id(tensor)), _place_of(tensor)
         if known is None or self._places[known] != place:  # it is new, or looks elsewhere since, as after squeeze_()
             known = self._numbers.get(place, known)
         if known is None:
@@ -90,7 +91,7 @@ class Recording(Interposer):
         number = len(self.tensors)
         self.tensors.append(tensor)
         self.shapes.append(tuple(tensor.shape))
-        place = _place(tensor)
+        place = _place_of(tensor)
         self._places.append(place)
         self._numbers[id(tensor)] = self._numbers[place] = number
         if stored_in(tensor._array).dtype.kind == "i":
@@ -110,7 +111,5 @@ class Recording(Interposer):
         return value
 
 
-def _place(tensor: Tensor) -> Any:
-    """Where a tensor lies in memory, and how."""
-    array = stored_in(tensor._array)
-    return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.char
+def _place_of(tensor: Tensor) -> Any:
+    return place_of(stored_in(tensor._array))

@@ -11,6 +11,7 @@ import sys
 from types import FunctionType
 
 from .. import nn
+from ..base.contexts import Leaving
 from ..base.errors import hinted
 from ..base.trees import flatten, unflatten
 from ..tensor import Tensor
@@ -63,7 +64,7 @@ def _a_proxy(value):
     return next((leaf for leaf in flatten(value)[0] if isinstance(leaf, Proxy)), None)
 
 
-class _Exchanges:
+class _Exchanges(Leaving):
     """Attributes and global names that are other ones while a graph is recorded."""
 
     def __init__(self):
@@ -81,14 +82,7 @@ class _Exchanges:
     def __enter__(self):
         return self
 
-    def __exit__(self, *error):
-        try:
-            self._restore()
-        except BaseException:  # Ctrl-C came before it was done
-            self._restore()
-            raise
-
-    def _restore(self):
+    def _leave(self):
         while self.undo:
             holder, name, before = self.undo[-1]
             if before is not holder:

@@ -45,11 +45,16 @@ class _WithOperations:
     """The package as generated code knows it, with PyTorch's native operations as ``ops``, which is no name of ours."""
 
     def __init__(self, package):
-        self._package = getattr(package, "_package", package)
-        self.ops = import_module(".compat.inside.ops", __package__.partition(".")[0])
+        self._package, self.ops = package, import_module(f"{__package__.partition('.')[0]}.compat.inside.ops")
 
     def __getattr__(self, name):
         return getattr(self._package, name)
+
+
+def _with_operations(package):
+    """What has ``torch.ops``: the package itself where it stands in for PyTorch."""
+    has = package is sys.modules.get("torch") or package.__class__ is _WithOperations
+    return package if has else _WithOperations(package)
 
 
 class Place(NamedTuple):
@@ -186,7 +191,7 @@ class _Writer:
         else:
             name = self.name_of(qualified_name(target), target)
             if name.startswith("torch.ops."):
-                self.names["torch"] = _WithOperations(self.names["torch"])
+                self.names["torch"] = _with_operations(self.names["torch"])
             if node.meta.get("is_wrapped"):
                 self.wrapped.setdefault(name)
             self.body.append(f"{node.name}{typed} = {name}({self.call(args, node.kwargs)})")

@@ -143,8 +143,8 @@ def differentiate_gradient(formula, inputs, grad, outer):
 def unit_gradient(output):
     """A one in the shape and dtype of ``output``, which has one element."""
     interposer = innermost() if INTERPOSERS else None
-    seen = interposer is not None and interposer.sees_creation
-    if seen or getattr(output._array, "divided", False) or getattr(output._array, "absent", False):
+    elsewhere = output._array.__class__ in LAYOUT_PLUGS and (output._array.divided or output._array.absent)
+    if elsewhere or (interposer is not None and interposer.sees_creation):
         return functions.ones_like(output)
     array = stored_in(output._array)
     made = new_tensor()

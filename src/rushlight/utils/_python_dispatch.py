@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from threading import get_ident
 
+from ..base.contexts import Leaving
 from ..base.errors import hinted
 from ..base.trees import tree_map
 from ..tensor import Tensor
@@ -11,7 +12,7 @@ from ..tensor.interposers import INTERPOSERS
 from .dispatching import Dispatching, see_beside_the_waist
 
 
-class TorchDispatchMode:
+class TorchDispatchMode(Leaving):
     """A block in which operations go to ``__torch_dispatch__(self, func, types, args=(), kwargs=None)``, below autograd.
 
     ``func`` is an operation of ``torch.ops.aten`` with its overload, or of ``torch.ops.rushlight`` where PyTorch has no such
@@ -52,13 +53,6 @@ class TorchDispatchMode:
         interposers += [entered]
         return self
 
-    def __exit__(self, kind, value, trace):
-        try:
-            self._leave()
-        except BaseException:  # Ctrl-C came before it was done
-            self._leave()
-            raise
-
     def _leave(self):
         if self._entered:
             INTERPOSERS[:] = [each for each in INTERPOSERS if each is not self._entered[-1]]
@@ -86,12 +80,14 @@ class _disable_current_modes:
     """A block without the dispatch modes around it, which it gives."""
 
     def __enter__(self):
-        self._before, own, interposers = [*INTERPOSERS], _own_modes(), INTERPOSERS
-        interposers[:] = [each for each in self._before if each not in own]
+        own, interposers = _own_modes(), INTERPOSERS
+        self._own = own
+        interposers[:] = [each for each in interposers if each not in own]
         return [each.mode for each in own]
 
     def __exit__(self, *error):
-        INTERPOSERS[:] = self._before
+        own, interposers = self._own, INTERPOSERS
+        interposers += own
 
 
 def _own_modes():

@@ -28,7 +28,7 @@ from ..tensor.dispatch import connect, run
 from ..tensor.overrides import in_class
 from ..tensor.writes import around_write, run_inplace
 from .dispatching import CLASSES, dispatched, handlers_of_classes, see_beside_the_waist
-from .native_operations import PARTS
+from .native_operations import in_parts
 
 
 class _Flags(NamedTuple):
@@ -152,8 +152,9 @@ def _call(op, values):
     handlers = handlers_of_classes(values)
     if not handlers:
         return NotImplemented
-    if op.name in PARTS:
-        return PARTS[op.name](*values)
+    found = in_parts(op, values)
+    if found is not NotImplemented:
+        return found
     schema = schema_of(op)
     with no_grad():
         found = dispatched(handlers, op, schema, values, partial(run, op, schema), False)

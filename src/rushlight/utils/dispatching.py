@@ -15,7 +15,7 @@ from ..ops.table import functions
 from ..tensor import Tensor
 from ..tensor.interposers import Interposer, below, innermost
 from ..tensor.overrides import DISPATCH, overloaded_arguments
-from .native_operations import PARTS, native_call
+from .native_operations import in_parts, native_call
 
 CLASSES: set[type] = set()  # subclasses of Tensor with a ``__torch_dispatch__``
 
@@ -72,9 +72,9 @@ class Dispatching(Interposer):
         if DISPATCH.off:
             with below(self):
                 return again(values)
-        parts = None if writes else PARTS.get(op.name)
-        if parts is not None:
-            return parts(*values)
+        found = NotImplemented if writes else in_parts(op, values)
+        if found is not NotImplemented:
+            return found
 
         def calculate(values):
             with below(self), no_grad():
@@ -125,16 +125,18 @@ def _apart(result, values, path, writes):
 _LIKE = ("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like")
 _METHODS = {"detach": "detach", "item": "_local_scalar_dense"}
 _grafted: set[Any] = set()
+_lock = threading.Lock()
 
 
 def see_beside_the_waist():
     """Let ``detach``, ``item`` and the functions that make tensors like others ask for handlers, from the first mode or class on."""
     calls = [(function, f"aten.{name}.default", {"pin_memory": False}) for name in _LIKE for function in _forms(name)]
     calls += [(getattr(Tensor, name), f"aten.{native}.default", {}) for name, native in _METHODS.items()]
-    for function, path, more in calls:
-        if function not in _grafted:
-            graft(function, partial(_asking, path, more))
-            _grafted.add(function)
+    with _lock:
+        for function, path, more in calls:
+            if function not in _grafted:
+                graft(function, partial(_asking, path, more))
+                _grafted.add(function)
 
 
 def _forms(name):

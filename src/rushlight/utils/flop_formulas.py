@@ -276,7 +276,8 @@ def _attention_backward(values, out):
     return [("_scaled_dot_product_flash_attention_for_cpu_backward", given, out)]
 
 
-_CALLS = {
+# Operations whose calls stand for others of PyTorch's.
+OF_OTHERS = {
     "transposed_mm": lambda values, out: [("mm", (values[0].shape[::-1], values[1]), out)],
     "linear_rows": _linear,
     "batched_product": lambda values, out: [("bmm", tuple(map(_batch, values)), out)],
@@ -299,7 +300,7 @@ def native_calls(op, schema, values, out, writes=False):
 
     Where it makes another one than we do, shapes stand in place of tensors that are not there.
     """
-    found = _CALLS.get(op.name)
+    found = OF_OTHERS.get(op.name)
     if found is not None:
         return found(values, out)
     return [(op.name.rstrip("_") + "_" * writes, tuple(values[: schema.positional]), out)]

@@ -7,6 +7,7 @@ import weakref
 
 from ..autograd.graph import register_multi_grad_hook
 from ..autograd.modes import state
+from ..base.contexts import Leaving
 from ..nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from ..tensor import Tensor
 from ._pytree import tree_flatten
@@ -14,7 +15,7 @@ from ._pytree import tree_flatten
 _log = logging.getLogger(__name__)
 
 
-class ModuleTracker:
+class ModuleTracker(Leaving):
     """A context that knows the modules that are running: ``parents``, a set of their names, "Global" always among them.
 
     A module is named after its class and the names by which its parents hold it. Backward counts a module as running from
@@ -93,13 +94,6 @@ class ModuleTracker:
             self._leave()
             raise
         return self
-
-    def __exit__(self, *error):
-        try:
-            self._leave()
-        except BaseException:  # Ctrl-C came before it was done
-            self._leave()
-            raise
 
     def _leave(self):
         for handle in (*self._handles, *self._hooks):

@@ -6,12 +6,14 @@ Where PyTorch has no such operation, or another cut between operations, the call
 
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
 from ..base.device import device
+from ..base.errors import hinted
 from ..ops import table
 from ..tensor import Tensor
 from ..tensor.base import wrap
@@ -19,7 +21,6 @@ from ..tensor.compute import schema_of
 from ..tensor.dispatch import run
 
 _REDUCTIONS = ("none", "mean", "sum")
-_NUMBERS = (int, float, complex)
 
 # Overloads by which operands are numbers: none, the second, the first.
 _BY_NUMBERS = {
@@ -28,9 +29,12 @@ _BY_NUMBERS = {
     **dict.fromkeys(("bitwise_left_shift", "bitwise_right_shift"), ("Tensor", "Tensor_Scalar", "Scalar_Tensor")),
     **dict.fromkeys(("add", "sub", "mul"), ("Tensor", "Tensor", "Tensor")),
     **dict.fromkeys(("special_zeta", "special_xlog1py"), ("default", "other_scalar", "self_scalar")),
+    **{f"special_{name}": ("default", "n_scalar", "x_scalar") for name in (
+        *(f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_") for kind in "tuvw"),
+        "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p")},
     "pow": ("Tensor_Tensor", "Tensor_Scalar", "Scalar"),
     "xlogy": ("Tensor", "Scalar_Other", "Scalar_Self"),
-}
+}  # fmt: skip
 # The argument whose class decides: of a tensor and of a number.
 _BY_ARGUMENT = {
     **dict.fromkeys(("masked_fill", "masked_fill_", "fill"), ("value", "Tensor", "Scalar")),
@@ -65,17 +69,8 @@ _OVERLOADS = {
     "where_select": lambda v: ("self", "ScalarSelf", "ScalarOther", "Scalar")[sum(
         place for place, each in ((1, v[1]), (2, v[2])) if not isinstance(each, Tensor))],
     "arange_values": lambda v: "start" if v[2] == 1 else "start_step",
-    "sort_pair": lambda v: "stable" if v[3] else "default",
     "normal_each": lambda v: f"{_kind(v[0])}_{_kind(v[1])}",
 }  # fmt: skip
-_polynomials = ("chebyshev_polynomial_{}", "shifted_chebyshev_polynomial_{}")
-_BY_NUMBERS |= {
-    f"special_{name.format(kind)}": ("default", "n_scalar", "x_scalar") for name in _polynomials for kind in "tuvw"
-}
-_BY_NUMBERS |= {
-    f"special_{name}": ("default", "n_scalar", "x_scalar")
-    for name in ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p")
-}
 
 
 def _kind(value):
@@ -84,8 +79,8 @@ def _kind(value):
 
 # Operations whose native call has another name or other arguments than their own schema: the name, then the arguments by the
 # schema's names. ``name=value`` is left out where it would be the last and has that value; ``*name`` goes by keyword unless it is
-# None or False; ``=value`` is what PyTorch has there and we have not, found by `_COMPUTED` or as it stands. In names, ``#`` is the
-# number of dimensions of windows.
+# None or has that value; ``=value`` is what PyTorch has there and we have not, found by `_COMPUTED` or as it stands. In names,
+# ``#`` is the number of dimensions of windows. Of several, `_CHOICES` tells one.
 _FORMS = {
     "index": "index.Tensor self indices",
     "reshape_alias": "view.default self size",
@@ -106,24 +101,25 @@ _FORMS = {
     "bernoulli_each": "bernoulli.default self *generator",
     "softmax": "_softmax.default self dim =False",
     "log_softmax": "_log_softmax.default self dim =False",
-    "nll_loss_parts": "nll_loss_forward.default self target weight reduction ignore_index",
+    "nll_loss_parts": ("nll_loss_forward.default self target weight reduction ignore_index",
+                       "nll_loss2d_forward.default self target weight reduction ignore_index"),
     "mse_loss_pair": "mse_loss.default self target reduction='mean'",
     "smooth_l1_loss_pair": "smooth_l1_loss.default self target reduction='mean' parameter=1.0",
     "huber_loss_pair": "huber_loss.default self target reduction='mean' parameter=1.0",
     "binary_cross_entropy_pair": "binary_cross_entropy.default self target weight=None reduction='mean'",
     "binary_cross_entropy_with_logits_pair": "binary_cross_entropy_with_logits.default self target weight=None pos_weight=None "
     "reduction='mean'",
-    "std_corrected": "std.correction self dim *correction *keepdim",
-    "var_corrected": "var.correction self dim *correction *keepdim",
-    "std_mean_corrected": "std_mean.correction self dim *correction *keepdim",
-    "var_mean_corrected": "var_mean.correction self dim *correction *keepdim",
+    "std_corrected": "std.correction self dim *correction *keepdim=False",
+    "var_corrected": "var.correction self dim *correction *keepdim=False",
+    "std_mean_corrected": "std_mean.correction self dim *correction *keepdim=False",
+    "var_mean_corrected": "var_mean.correction self dim *correction *keepdim=False",
     "where_select": "where condition self other",
     "convolution": "convolution.default input weight bias stride padding dilation =False =zeros groups",
     "embedding": "embedding.default weight indices padding_idx=-1 scale_grad_by_freq=False sparse=False",
     "embedding_gradient": "embedding_dense_backward.default grad indices rows padding_idx scale_grad_by_freq",
-    "expand": "expand.default self size *implicit",
+    "expand": "expand.default self size *implicit=False",
     "vector_norm_parts": "linalg_vector_norm.default self ord dim=None keepdim=False *dtype",
-    "sort_pair": "sort self *stable dim=-1 descending=False",
+    "sort_pair": ("sort.default self dim=-1 descending=False", "sort.stable self *stable *dim=-1 *descending=False"),
     "topk_pair": "topk.default self k dim=-1 largest=True sorted=True",
     "kthvalue_pair": "kthvalue.default self k dim=-1 keepdim=False",
     "mode_pair": "mode.default self dim=-1 keepdim=False",
@@ -132,7 +128,7 @@ _FORMS = {
     **{f"{name}_all": f"{name}.default self" for name in ("max", "min", "median", "nanmedian")},
     **{f"{name}_dim": f"{name}.dim self dim keepdim=False" for name in ("max", "min", "median", "nanmedian")},
     "gelu_backward": "gelu_backward.default gradient self *approximate='none'",
-    "aminmax_pair": "aminmax.default self *dim *keepdim",
+    "aminmax_pair": "aminmax.default self *dim *keepdim=False",
     "cummax_pair": "cummax.default self dim",
     "cummin_pair": "cummin.default self dim",
     "softmax_gradient": "_softmax_backward_data.default grad output dim =dtype",
@@ -148,9 +144,9 @@ _FORMS = {
     "layer_norm_parts": "native_layer_norm.default input normalized_shape weight bias eps",
     "batch_norm_parts": "native_batch_norm.default input weight bias running_mean running_var training momentum eps",
     "dropout_pair": "native_dropout.default self p train",
-    "search_positions": "searchsorted.Tensor sorted_sequence self *out_int32 *right",
+    "search_positions": "searchsorted.Tensor sorted_sequence self *out_int32=False *right=False",
     "inverse_parts": "linalg_inv_ex.default A",
-    "cholesky_parts": "linalg_cholesky_ex.default A *upper",
+    "cholesky_parts": "linalg_cholesky_ex.default A *upper=False",
     "svd_parts": "_linalg_svd.default A full_matrices=False",
     "scatter_src": "scatter.src self dim index src",
     "scatter_src_": "scatter_.src self dim index src",
@@ -160,7 +156,10 @@ _FORMS = {
     "complex_of_parts": "complex.default self imag",
     "cross_parts": "linalg_cross.default self other *dim",
     "vector_products": "dot.default self other",
+    "logsigmoid": "log_sigmoid.default self",
 }  # fmt: skip
+
+_CHOICES = {"sort_pair": lambda v: int(v[3]), "nll_loss_parts": lambda v: int(v[0].dim() == 4)}
 
 # Operations that have PyTorch's native names, under which they are public nowhere.
 _INNER = {"silu", "mish", "elu", "hardtanh", "hardsigmoid", "hardswish", "leaky_relu", "rrelu_with_noise"}
@@ -203,12 +202,25 @@ def _batched(self, mat2):
     return call.reshape(call.bmm(first, second), (*batch, rows, columns))
 
 
+def _converted(name):
+    """A softmax in another dtype: of the converted tensor."""
+
+    def call(self, dim, dtype):
+        if dtype is None or dtype is self.dtype:
+            return NotImplemented
+        return _run(name, (self.to(dtype), dim, None))
+
+    return call
+
+
 def _run(name, values):
     op = table.TABLE[name]
     return run(op, schema_of(op), [*values])
 
 
-PARTS = {
+# What PyTorch makes of several, or NotImplemented where it is one.
+_PARTS = {
+    **{name: _converted(name) for name in ("softmax", "log_softmax")},
     "linear_rows": _linear,
     "max_pool_values": lambda *values: _run("max_pool_places", values)[0],
     "transposed_mm": lambda self, mat2: table.functions.mm(table.functions.t(self), mat2),
@@ -219,20 +231,14 @@ PARTS = {
 }
 
 
+def in_parts(op, values):
+    """What a call gives where PyTorch makes several operations of it, made so; NotImplemented where it makes one."""
+    return _PARTS[op.name](*values) if op.name in _PARTS else NotImplemented
+
+
 # ---------------------------------------------------------------- calls
 
 _GIVEN = object()  # the default of an argument that has none
-_LITERALS = {
-    "None": None,
-    "False": False,
-    "True": True,
-    "'mean'": "mean",
-    "'none'": "none",
-    "1": 1,
-    "-1": -1,
-    "0": 0,
-    "1.0": 1.0,
-}
 
 
 class _Argument(NamedTuple):
@@ -262,27 +268,33 @@ class NativeCall(NamedTuple):
     values_of: Callable
 
 
+def _form_for(op, values, writes):
+    """The form of the native call that a call of an operation stands for."""
+    return _form_of(op, writes, _CHOICES[op.name](values) if op.name in _CHOICES else 0)
+
+
+def _texts(name):
+    """The texts of an operation's forms."""
+    found = _FORMS.get(name, ())
+    return (found,) if isinstance(found, str) else found
+
+
 @functools.cache
-def _form_of(op, writes):
-    """The form of the native calls that an operation's calls stand for."""
-    schema = schema_of(op)
-    text = _FORMS.get(op.name)
-    if text is None:
+def _form_of(op, writes, number=0):
+    schema, texts = schema_of(op), _texts(op.name)
+    if not texts:
         known = bool(op.names) or op.name.endswith("_backward") or op.name in _INNER
         found = [_Argument(i, None if i < schema.positional else each.name, _GIVEN if each.is_required else each.default)
                  for i, each in enumerate(schema.arguments)]  # fmt: skip
         return _Form("aten" if known else "rushlight", _written_name(op.name, writes), None, found)
-    head, *words = text.split()
+    head, *words = texts[number].split()
     name, _, overload = head.partition(".")
     found = []
     for word in words:
-        own, equals, default = word.lstrip("*").partition("=")
+        own, equals, text = word.lstrip("*").partition("=")
         keyword = own if word.startswith("*") else None
-        found.append(
-            _Argument(
-                schema.index[own] if own else None, keyword, _LITERALS.get(default, default) if equals else _GIVEN
-            )
-        )
+        default = _GIVEN if not equals else text if text in _COMPUTED else ast.literal_eval(text)
+        found.append(_Argument(schema.index[own] if own else None, keyword, default))
     return _Form("aten", _written_name(name, writes), overload or None, found)
 
 
@@ -292,49 +304,35 @@ def _written_name(name, writes):
 
 def native_call(op, schema, values, writes=False):
     """The native call that a call of ``op`` with these values stands for, in place if it ``writes``."""
-    form = _form_of(op, writes)
-    ordered, keywords = [], {}
-    for argument in form.arguments:
-        position, keyword, default = argument
-        if position is None or keyword is None:
-            ordered.append(argument)
-        elif not _omitted(values[position], default):
-            keywords[keyword] = _told(schema.arguments[position], values[position])
+    form = _form_for(op, values, writes)
+    keywords = {
+        keyword: _told(schema.arguments[position], values[position])
+        for position, keyword, default in form.arguments
+        if keyword is not None and values[position] is not None and not _is_default(values[position], default)
+    }
+    ordered = [each for each in form.arguments if each.keyword is None]
     while (
-        ordered
-        and ordered[-1].position is not None
-        and _omitted_last(values[ordered[-1].position], ordered[-1].default)
+        ordered and ordered[-1].position is not None and _is_default(values[ordered[-1].position], ordered[-1].default)
     ):
         ordered.pop()
     arguments = tuple(
-        _beside(each.default, values)
-        if each.position is None
-        else _told(schema.arguments[each.position], values[each.position])
-        for each in ordered
+        _beside(default, values) if position is None else _told(schema.arguments[position], values[position])
+        for position, _, default in ordered
     )
     if op.name in _ONE_DIMENSION:
         arguments = tuple([each[0] if isinstance(each, list) and len(each) == 1 else each for each in arguments])
     if op.kind == table.CREATE:
         keywords |= {"device": device("cpu"), "pin_memory": False}
-    overload = form.overload or _overload(op, schema, values)
-    back = functools.partial(_values_of, schema, form, values)
     name = form.name.replace("#", str(len(values[1]))) if "#" in form.name else form.name
-    return NativeCall(form.namespace, name, overload, arguments, keywords, back)
-
-
-def _omitted_last(value, default):
-    """Whether a native call leaves out the last of its arguments in order."""
-    return (
-        default is not _GIVEN
-        and value.__class__ is default.__class__
-        and not isinstance(value, Tensor)
-        and value == default
+    overload = form.overload or _overload(op, schema, values)
+    return NativeCall(
+        form.namespace, name, overload, arguments, keywords, functools.partial(_values_of, schema, form, values)
     )
 
 
-def _omitted(value, default):
-    """Whether a native call leaves out an argument that goes by keyword."""
-    return value is None or value is False or _omitted_last(value, default)
+def _is_default(value, default):
+    """Whether a value is the default of its argument: the last ones in order, and keywords, are left out then."""
+    return value.__class__ is default.__class__ and not isinstance(value, Tensor) and value == default
 
 
 def _told(argument, value):
@@ -389,18 +387,19 @@ def _overload(op, schema, values):
         place, of_tensor, of_number = _BY_ARGUMENT[name]
         return of_tensor if isinstance(values[schema.index[place]], Tensor) else of_number
     if name in _BY_DIMENSIONS:
-        dims = values[schema.index["dim"]]
+        dims, kept = values[schema.index["dim"]], "keepdim" in schema.index and values[schema.index["keepdim"]]
         none, one, several = _BY_DIMENSIONS[name]
-        return none if dims is None else one if isinstance(dims, int) or len(dims) == 1 else several
+        return (
+            (several if kept else none) if dims is None else one if isinstance(dims, int) or len(dims) == 1 else several
+        )
     return "default"
 
 
 def native_name(name):
     """What PyTorch calls the native operation that an operation of the table stands for, where that is public under no name of its
     own; None where there is none with the same arguments."""
-    form = _FORMS.get(name)
-    if form is not None:
-        return form.split()[0].partition(".")[0].replace("#", "")
+    for text in _texts(name):
+        return text.split()[0].partition(".")[0].replace("#", "")
     return name if name in _INNER or name.endswith("_backward") else None
 
 
@@ -410,23 +409,38 @@ def native_operation(name):
     own = _by_native_name().get(name)
     if own is None:
         return None
-    op = table.TABLE[own]
-    schema, form = schema_of(op), _form_of(op, False)
+    op, number = table.TABLE[own[0]], own[1]
+    schema, form = schema_of(op), _form_of(op, False, number)
 
     def call(*arguments, **keywords):
-        defaults = [None if each.is_required else each.default for each in schema.arguments]
-        return run(op, schema, _values_of(schema, form, defaults, arguments, keywords))
+        values = _values_of(schema, form, _defaults(schema, form), arguments, keywords)
+        missing = next((each.name for each, value in zip(schema.arguments, values) if value is _GIVEN), None)
+        if missing is not None:
+            message = f"aten::{name}() is missing value for argument '{missing}'."
+            raise TypeError(hinted(message, f"in the words of Rushlight's own schema: {op.schema}"))
+        return run(op, schema, values)
 
     call.__name__ = name
     return call
 
 
+def _defaults(schema, form):
+    """Our values where a native call gives none: `_GIVEN` for what it must give, None for what it cannot."""
+    found = [None if each.is_required else each.default for each in schema.arguments]
+    for position, _, default in form.arguments:
+        if position is not None and (default is not _GIVEN or schema.arguments[position].is_required):
+            found[position] = default
+    return found
+
+
 @functools.cache
 def _by_native_name():
+    """(the operation, the number of its form) by native names."""
     found: dict = {}
-    for own, text in _FORMS.items():
-        name = text.split()[0].partition(".")[0]
-        if not name.endswith("_"):
-            for count in "123":
-                found.setdefault(name.replace("#", count), own)
+    for own in _FORMS:
+        for number, text in enumerate(_texts(own)):
+            name = text.split()[0].partition(".")[0]
+            if not name.endswith("_"):
+                for count in "123":
+                    found.setdefault(name.replace("#", count), (own, number))
     return found

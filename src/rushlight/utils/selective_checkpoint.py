@@ -10,7 +10,8 @@ from ..base.errors import hinted
 from ..ops import table
 from ..tensor import Tensor
 from ..tensor.interposers import INTERPOSERS, Interposer, below
-from .flop_formulas import aten, native_calls
+from .flop_formulas import OF_OTHERS, aten, native_calls
+from .native_operations import native_call
 
 _RECOMPUTE, _CONSUMED = object(), object()
 _MISMATCH = (
@@ -112,20 +113,23 @@ class _Selecting(Interposer):
 
     def next_call(self, op, schema, values):
         """The operation of PyTorch's that a call stands for, its arguments, and how many calls of it there were."""
-        name, given, _ = native_calls(op, schema, values, None)[0]
-        operation = _overload(name, op.kind)
+        if op.name in OF_OTHERS:
+            name, given, _ = native_calls(op, schema, values, None)[0]
+            operation = _overload(name, "default")
+        else:
+            native = native_call(op, schema, values)
+            operation, given = _overload(native.name, native.overload), native.arguments
         number = self.counts[operation]
         self.counts[operation] += 1
         return operation, given, number
 
 
 @functools.cache
-def _overload(name, kind):
+def _overload(name, overload):
     try:
-        packet = aten(name)
+        return getattr(aten(name), overload)
     except AttributeError:
         return f"rushlight.{name}"
-    return packet.Tensor if kind == table.BINARY else packet.default
 
 
 class _First(_Selecting):

@@ -7,6 +7,9 @@ import operator
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
+from ...base.arrays import place_of
 from ...base.errors import hinted
 from ...base.lazy import stored_in
 from ...nn import Module, Parameter
@@ -61,9 +64,9 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
 
 def _place(tensor):
-    """Where a tensor lies in memory, and how: what backward unpacks and ``detach`` gives are other objects there."""
+    """Where a tensor lies in memory, and how: what backward unpacks is another object there. Itself, where it has no array."""
     array = stored_in(tensor._array)
-    return array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.char
+    return place_of(array) if array.__class__ is np.ndarray else id(tensor)
 
 
 def get_proxy_mode():
@@ -82,7 +85,8 @@ def make_fx(
     """A function that runs ``f`` on the tensors it gets and returns a `GraphModule` of the native operations that were made.
 
     Gradients that ``f`` asks for are recorded as what they compute. Numbers and shapes are those of this run, whatever the
-    ``tracing_mode``: "real", "fake" or "symbolic". Tensors from outside become constants.
+    ``tracing_mode``: "real", "fake" or "symbolic". Tensors from outside become constants. What the other options are about,
+    such as composite operations (``pre_dispatch``), is recorded no differently.
 
     Raises:
         NotImplementedError: ``decomposition_table`` names operations; operations are recorded as they are.

@@ -89,8 +89,8 @@ class _Text:
 
     def copy(self, name, goal):
         """A copy of an array of a Layout, or a plain one of a dtype."""
-        settings = (goal.dtype, goal.strides) if isinstance(goal, Layout) else (goal,)
-        return f"{self.use(copied)}({', '.join([name, *map(self.use, settings)])})"
+        wanted = (goal.dtype, goal.strides) if isinstance(goal, Layout) else (goal,)
+        return f"{self.use(copied)}({', '.join([name, *map(self.use, wanted)])})"
 
     def function(self, name, parameters):
         names = tuple([f"_{i}" for i in range(len(self.values))])

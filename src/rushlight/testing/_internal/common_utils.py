@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import gc
-import importlib
+import importlib.util
 import inspect
 import itertools
 import os
@@ -40,7 +40,8 @@ SEED = 1234
 IS_WINDOWS, IS_MACOS, IS_LINUX = (sys.platform == each for each in ("win32", "darwin", "linux"))
 IS_X86, IS_ARM64 = platform.machine() in ("x86_64", "i386", "AMD64"), platform.machine() in ("arm64", "aarch64")
 IS_CI, IS_SANDCASTLE, IS_FBCODE, IS_JETSON = bool(os.getenv("CI")), False, False, False
-TEST_NUMPY, TEST_SCIPY, TEST_MKL, TEST_CUDA, TEST_MPS, TEST_XPU = True, True, False, False, False, False
+TEST_NUMPY, TEST_SCIPY = True, importlib.util.find_spec("scipy") is not None
+TEST_MKL = TEST_CUDA = TEST_MPS = TEST_XPU = False
 TEST_WITH_ASAN = TEST_WITH_TSAN = TEST_WITH_UBSAN = TEST_WITH_ROCM = TEST_WITH_TORCHDYNAMO = TEST_WITH_TORCHINDUCTOR = (
     False
 )
